@@ -6,6 +6,7 @@ import { MAX_DECLARED } from "@appdb/contract/manifest";
 import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
 import { MAX_ENVIRONMENT_FILES, MAX_ENVIRONMENT_LENGTH } from "@appdb/contract/routes/control-databases";
 import { MAX_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
+import * as psql from "@appdb/contract/routes/psql";
 import { MAX_PATTERNS } from "@appdb/contract/service-toml";
 import { MAX_NAMES } from "@appdb/contract/views";
 import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
@@ -51,6 +52,13 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     MAX_READS,
     MAX_STATEMENTS,
     READER_TEMP_MB,
+    PSQL_SESSIONS: psql.PSQL_SESSIONS,
+    PSQL_SESSIONS_OF_ORG: psql.PSQL_SESSIONS_OF_ORG,
+    PSQL_CONNECTIONS: psql.PSQL_CONNECTIONS,
+    PSQL_HOURS: psql.PSQL_HOURS,
+    PSQL_IDLE_MINUTES: psql.PSQL_IDLE_MINUTES,
+    PSQL_TRANSACTION_MINUTES: psql.PSQL_TRANSACTION_MINUTES,
+    PSQL_STATEMENT_BYTES: psql.PSQL_STATEMENT_BYTES,
     MAX_DEPENDENCIES,
     MAX_ENVIRONMENT_FILES,
     MAX_ENVIRONMENT_LENGTH,

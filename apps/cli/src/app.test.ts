@@ -199,7 +199,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 const COMMANDS = (await listCommands()).map(({ command }) => command);
 
 describe("every command", () => {
-  // These need a folder and have their own tests; run and dev never end on their own.
+  // These need a folder and have their own tests; run and dev never end on their own, and psql prints no JSON.
   const others = [
     "init",
     "db diff",
@@ -210,6 +210,7 @@ describe("every command", () => {
     "deploy",
     "media cp",
     "insert",
+    "psql",
   ];
   test.each(COMMANDS.filter((command) => !others.includes(command)))(
     "cli %s --json prints exactly one JSON document",

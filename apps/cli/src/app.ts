@@ -38,8 +38,20 @@ function expandAliases(argv: readonly string[]): readonly string[] {
   const [first, second] = argv;
   if (first === undefined) return ["--help"];
   if (first === "help") return [...argv.slice(1), "--help"];
+  if (first === "psql") return ["psql", ...splitPsqlWords(argv.slice(1))];
   if (second === "help" && Object.hasOwn(NOUNS, first)) return [first, ...argv.slice(2), "--help"];
   return first === "-V" && second === undefined ? ["--version"] : argv;
+}
+
+const PSQL_OPTIONS: ReadonlySet<string> = new Set(["--write", "--url", "--json", "--help", "--helpAll", "-h"]);
+
+/** What follows the target of `cli psql` is for psql, from the first word that is not an option of ours. */
+function splitPsqlWords(words: readonly string[]): readonly string[] {
+  const target = words.findIndex((word) => !PSQL_OPTIONS.has(word));
+  const own = words.slice(target + 1).findIndex((word) => !PSQL_OPTIONS.has(word));
+  if (target < 0 || own < 0 || words.includes("--")) return words;
+  const at = target + 1 + own;
+  return [...words.slice(0, at), "--", ...words.slice(at)];
 }
 
 /** Every command with its options, for completions. Only this loads all command files. */

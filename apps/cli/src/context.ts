@@ -58,6 +58,8 @@ export interface World {
    * @throws hosted_not_available without that program; the program's error
    */
   operate<Act extends OperatorAct>(request: OperatorRequest & { readonly act: Act }): Promise<OperatorAnswer<Act>>;
+  /** The program psql of this installation. @throws postgres_failed without it */
+  findPsql(): Promise<string>;
   /** Checks what this machine has. */
   doctor(): Promise<MachineCheck[]>;
 }

@@ -82,6 +82,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
       return Number(world.process.exitCode ?? 0);
     },
     listCommands: async () => await (await import("./app.ts")).listCommands(),
+    findPsql: async () => (await import("./psql/find-psql.ts")).findPsql({ config, program }),
     doctor: async () => (await import("./doctor/check-machine.ts")).checkMachine({ config, program }),
   };
 }

@@ -51,6 +51,10 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   },
   update: { brief: "Change rows of a table", load: async () => (await import("./commands/data/update.ts")).update },
   delete: { brief: "Delete rows of a table", load: async () => (await import("./commands/data/delete.ts")).deleteRows },
+  psql: {
+    brief: "Open psql, or a connection for other tools",
+    load: async () => (await import("./commands/root/psql.ts")).psql,
+  },
   shell: {
     brief: "Type commands and SQL at a prompt",
     load: async () => (await import("./commands/root/shell.ts")).shell,

@@ -30,6 +30,7 @@ import { addMemberRoutes } from "./control-plane/members/members-routes.ts";
 import { addOperationRoutes } from "./control-plane/operations/operations-routes.ts";
 import { addOrganizationRoutes } from "./control-plane/organizations/organizations-routes.ts";
 import { createFindOrg } from "./control-plane/organizations/organizations-store.ts";
+import { addPsqlRoutes } from "./control-plane/psql/psql-routes.ts";
 import { addRowRoutes } from "./control-plane/rows/rows-routes.ts";
 import { addTableChangeRoutes } from "./control-plane/rows/table-change-routes.ts";
 import { addSchemaRoutes } from "./control-plane/schema/schema-routes.ts";
@@ -213,6 +214,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addServiceRoutes(routes, { ...deps, line_streams: lineStreams });
   addDeployRoutes(routes, deps);
   addRowRoutes(routes, streaming);
+  addPsqlRoutes(routes, { ...deps, line_streams: lineStreams });
   addTableChangeRoutes(routes, { ...deps, line_streams: lineStreams });
   addMediaRoutes(routes, deps);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });

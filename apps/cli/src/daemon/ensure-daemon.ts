@@ -1,12 +1,14 @@
 import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
 import { request } from "node:http";
+import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { compareVersions, VERSION } from "@appdb/contract/version";
 import { isOtherFolder } from "@appdb/system/files/is-other-folder";
+import { isStream, type SentBody } from "@appdb/system/network/http-fetch";
 import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
@@ -14,12 +16,15 @@ import { openDaemonLog, readDaemonAddress, readLogFrom, sizeOfLog } from "./daem
 import { isDaemonAlive } from "./is-daemon-alive.ts";
 
 /** `fetch` over node:http. The global one adds 25 ms to a command's start, this one 10 ms. */
-const nodeFetch: FetchLike = (url, init) =>
+const nodeFetch: FetchLike<Fetched, SentBody> = (url, init) =>
   new Promise<Fetched>((resolve, reject) => {
     const { method, headers, body, signal } = init;
     const sent = request(url, {
       method,
-      headers: body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      headers:
+        body === undefined || isStream(body)
+          ? headers
+          : { ...headers, "content-length": String(Buffer.byteLength(body)) },
       // There are only a few calls; a kept connection would delay the command's end.
       agent: false,
       ...(signal === undefined ? {} : { signal }),
@@ -32,7 +37,13 @@ const nodeFetch: FetchLike = (url, init) =>
       }),
     );
     sent.on("error", reject);
-    sent.end(body);
+    if (body === undefined || !isStream(body)) {
+      sent.end(body);
+      return;
+    }
+    sent.flushHeaders();
+    // the reader of the answer gets the reason
+    pipeline(body, sent).catch((error: Error) => sent.destroy(error));
   });
 
 export interface EnsureDaemonDeps {

@@ -119,6 +119,7 @@ export class Session {
     else if (name === "cd") await this.#attempt(async () => await this.#goTo(rest));
     else if (name === "pwd") this.#input.ctx.out.line(locationText(this.#location));
     else if (name === "shell" && !rest.includes("--help")) await this.#attempt(async () => refuseShell());
+    else if (name === "psql" && !rest.includes("--help")) await this.#attempt(async () => refusePsql());
     else if (name === "help" && rest.length === 0) await this.#help();
     else if (name === "help") await this.#run([...rest, "--help"]);
     else {
@@ -204,6 +205,14 @@ export class Session {
 
 function refuseShell(): never {
   throw appError("usage", { detail: "You are in the shell already.", hint: "Go to another database: cd PATH" });
+}
+
+/** Both would read what is typed. */
+function refusePsql(): never {
+  throw appError("usage", {
+    detail: "psql does not run inside the shell.",
+    hint: "Type the statement here, or exit and run: cli psql",
+  });
 }
 
 /**

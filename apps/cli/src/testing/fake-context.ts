@@ -102,6 +102,7 @@ export async function runCli(words: string | readonly string[], given: FakeConte
     },
     listCommands,
     operate: () => Promise.reject(new Error("This test has no server.")),
+    findPsql: async () => "psql",
     doctor: async () => [{ name: "node", ok: true, detail: "20.19.0", hint: null }],
     ...given.context,
   };

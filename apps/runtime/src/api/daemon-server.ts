@@ -22,6 +22,7 @@ import { findOutdatedServices } from "../services/outdated-services.ts";
 import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addUnread, createJsonApi, type Handlers, mountApi } from "./json-api.ts";
+import { psqlHandlers } from "./psql-routes.ts";
 import { queryHandlers } from "./query-handlers.ts";
 import { rowHandlers } from "./row-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
@@ -179,6 +180,7 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
       openReads: async ({ params: { db } }) => deps.readsOf(await openKnown(deps, db)),
       openSql: async ({ db }) => deps.sqlReadsOf(await openKnown(deps, db)),
     }),
+    ...psqlHandlers<{ readonly db: string }>(deps.log, async ({ db }) => deps.psqlOf(await openKnown(deps, db))),
     ...rowHandlers(app, deps, async ({ db }: { readonly db: string }) => {
       const { name, sql } = await openKnown(deps, db);
       return { sql, uri: name, writes: deps.writesOf(name, sql), check: () => undefined };

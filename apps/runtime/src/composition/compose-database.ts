@@ -12,6 +12,7 @@ import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { DatabaseReads } from "../data-reads/database-reads.ts";
+import { PsqlSessions } from "../data-reads/psql-sessions.ts";
 import { hostedCode } from "../data-reads/query-code.ts";
 import { QueryWorkers } from "../data-reads/query-workers.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
@@ -65,6 +66,7 @@ export interface DatabasePodDeps {
   readonly row_files: RowFiles;
   readonly reads: DatabaseReads;
   readonly sql_reads: SqlReads;
+  readonly psql: PsqlSessions;
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
   /** The media store of the database, for people. @throws as `ready` */
@@ -183,6 +185,15 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     limits,
     log,
   });
+  const psql = new PsqlSessions({
+    database,
+    dsn: postgres.dsn(database),
+    sql,
+    superuser_dsn: postgres.superuserDsn(database),
+    sql_reads: sqlReads,
+    log,
+    admitWrites: () => disk.admit(),
+  });
   // a separate connection, so that the health check works while all others are busy
   const watching = createPgPool({
     dsn: postgres.dsn(database),
@@ -210,7 +221,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       // opens the connection early; if this fails, the next health check reports it
       watching.query({ text: "select 1" }).catch(() => undefined);
       await tellMediaLimit(superuser, mediaLimit);
-      return await upgradeCatalog(sql, migrations);
+      await upgradeCatalog(sql, migrations);
+      psql.collect();
     });
     return prepared;
   };
@@ -255,6 +267,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     row_files: rowFiles,
     reads,
     sql_reads: sqlReads,
+    psql,
     use,
     disk,
     lifecycle: { is_ready: false, is_stopping: false },
@@ -267,6 +280,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
       await writes[Symbol.asyncDispose]();
+      await psql[Symbol.asyncDispose]();
       await queryWorkers[Symbol.asyncDispose]();
       await reads[Symbol.asyncDispose]();
       await sqlReads[Symbol.asyncDispose]();

@@ -15,6 +15,7 @@ import type { ManagedStore } from "@appdb/media/files/managed-store";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import type { DaemonConfig } from "../config/config.ts";
 import { DatabaseReads } from "../data-reads/database-reads.ts";
+import { PsqlSessions } from "../data-reads/psql-sessions.ts";
 import { localCode } from "../data-reads/query-code.ts";
 import { QueryWorkers } from "../data-reads/query-workers.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
@@ -64,6 +65,8 @@ export interface DaemonDeps {
   readsOf(database: OpenDatabase): DatabaseReads;
   /** The SQL of people in a database. */
   sqlReadsOf(database: OpenDatabase): SqlReads;
+  /** The sessions of psql in a database. */
+  psqlOf(database: OpenDatabase): PsqlSessions;
   closeReads(): Promise<void>;
   /** Starts workers with the Python and environment of a stored runtime. */
   readonly createRunner: CreateFillRunner;
@@ -97,6 +100,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
   const writes = new Map<SqlPool, TableWrites>();
   const reads = new Map<SqlPool, DatabaseReads>();
   const sqlReads = new Map<SqlPool, SqlReads>();
+  const psqlSessions = new Map<SqlPool, PsqlSessions>();
   const rowFiles = new Map<SqlPool, RowFiles>();
   const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
   const databases = new OpenDatabases({
@@ -112,12 +116,13 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     async onClose(sql) {
       const opened = [
         writes.get(sql),
+        psqlSessions.get(sql),
         reads.get(sql),
         sqlReads.get(sql),
         rowFiles.get(sql),
         await managedStores.get(sql),
       ];
-      for (const uses of [writes, reads, sqlReads, rowFiles, managedStores]) uses.delete(sql);
+      for (const uses of [writes, psqlSessions, reads, sqlReads, rowFiles, managedStores]) uses.delete(sql);
       for (const one of opened) await one?.[Symbol.asyncDispose]();
     },
   });
@@ -166,6 +171,21 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     rowFiles.set(sql, files);
     return files;
   };
+  const sqlReadsOf: DaemonDeps["sqlReadsOf"] = ({ dsn, name, sql }) => {
+    const known = sqlReads.get(sql);
+    if (known !== undefined) return known;
+    const made = new SqlReads({
+      database: name,
+      dsn,
+      sql,
+      superuser_dsn: postgres.superuserDsn?.(name),
+      application_name: "appdb daemon",
+      limits: config.limits,
+      log,
+    });
+    sqlReads.set(sql, made);
+    return made;
+  };
   return {
     home,
     token: input.token,
@@ -203,22 +223,26 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       reads.set(sql, made);
       return made;
     },
-    sqlReadsOf({ dsn, name, sql }) {
-      const known = sqlReads.get(sql);
+    sqlReadsOf,
+    psqlOf(database) {
+      const { dsn, name, sql } = database;
+      const known = psqlSessions.get(sql);
       if (known !== undefined) return known;
-      const made = new SqlReads({
+      const made = new PsqlSessions({
         database: name,
         dsn,
         sql,
         superuser_dsn: postgres.superuserDsn?.(name),
-        application_name: "appdb daemon",
-        limits: config.limits,
+        sql_reads: sqlReadsOf(database),
         log,
+        admitWrites: async () => undefined,
       });
-      sqlReads.set(sql, made);
+      made.collect();
+      psqlSessions.set(sql, made);
       return made;
     },
     async closeReads() {
+      await Promise.all([...psqlSessions.values()].map((one) => one[Symbol.asyncDispose]()));
       await queryWorkers[Symbol.asyncDispose]();
       await Promise.all([...reads.values(), ...sqlReads.values()].map((one) => one[Symbol.asyncDispose]()));
     },

@@ -6,6 +6,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SQL_ATTACKS } from "../testing/sql-attacks.ts";
 import { SqlReads } from "./sql-reads.ts";
 
 const appWith = (more = "") => `
@@ -208,119 +209,12 @@ test("a third statement at a time is refused", async () => {
   expect((await ask("select 1")).rows).toEqual([[1]]);
 });
 
-/** What each statement is refused for: the code, and a part of the detail. */
-const ATTACKS: readonly (readonly [sql: string, code: string, says: string | RegExp])[] = [
-  // statements that write
-  ["insert into docs (id) values (9)", "sql_refused", "begins with INSERT"],
-  ["update public.docs set price = 0", "sql_refused", "begins with UPDATE"],
-  ["delete from public.docs", "sql_refused", "begins with DELETE"],
-  ["merge into public.docs using (select 1) s on true when matched then delete", "sql_refused", "begins with MERGE"],
-  ["truncate public.docs", "sql_refused", "begins with TRUNCATE"],
-  ["create table t (a int)", "sql_refused", "begins with CREATE"],
-  ["create temp table t (a int)", "sql_refused", "begins with CREATE"],
-  ["drop table public.docs", "sql_refused", "begins with DROP"],
-  ["alter table public.docs rename to d", "sql_refused", "begins with ALTER"],
-  ["with gone as (delete from public.docs returning *) select * from gone", "sql_refused", "data-modifying"],
-  ["select * into copied from public.docs", "sql_refused", "INTO"],
-  ["select * from public.docs for update", "sql_refused", "The statement writes"],
-  ["select nextval('appdb.jobs_id_seq')", "sql_refused", /permission denied|does not exist/],
-  // roles and settings
-  ["set role postgres", "sql_refused", "begins with SET"],
-  ["reset role", "sql_refused", "begins with RESET"],
-  ["set session authorization postgres", "sql_refused", "begins with SET"],
-  ["set statement_timeout = 0", "sql_refused", "begins with SET"],
-  ["select set_config('role', 'postgres', false)", "sql_refused", "permission denied for function set_config"],
-  ["select set_config('statement_timeout', '0', false)", "sql_refused", "permission denied for function set_config"],
-  ["select set_config('transaction_read_only', 'off', false)", "sql_refused", "permission denied"],
-  ["begin", "sql_refused", "begins with BEGIN"],
-  ["commit", "sql_refused", "begins with COMMIT"],
-  // several statements
-  ["select 1; drop table public.docs", "sql_refused", "several statements"],
-  ["select 1) as a; commit; set role postgres; select * from (select 2", "sql_refused", "several statements"],
-  ["select 1) as a; delete from public.docs; --", "sql_refused", "syntax error"],
-  ["", "sql_refused", "no statement"],
-  ["-- nothing", "sql_refused", "no statement"],
-  ["/* open", "sql_refused", /comment|statement/],
-  // blocks and programs
-  ["do $$ begin perform 1; end $$", "sql_refused", "begins with DO"],
-  ["call pg_catalog.now()", "sql_refused", "begins with CALL"],
-  ["copy public.docs to '/tmp/docs'", "sql_refused", "begins with COPY"],
-  ["copy public.docs from program 'id'", "sql_refused", "begins with COPY"],
-  ["copy (select 1) to program 'id'", "sql_refused", "begins with COPY"],
-  ["execute rows", "sql_refused", "begins with EXECUTE"],
-  ["prepare p as select 1", "sql_refused", "begins with PREPARE"],
-  ["explain analyze select 1", "sql_refused", "begins with EXPLAIN"],
-  ["vacuum", "sql_refused", "begins with VACUUM"],
-  ["lock table public.docs", "sql_refused", "begins with LOCK"],
-  ["load 'auto_explain'", "sql_refused", "begins with LOAD"],
-  // messages
-  ["listen jobs", "sql_refused", "begins with LISTEN"],
-  ["notify jobs", "sql_refused", "begins with NOTIFY"],
-  ["select pg_notify('jobs', '') from generate_series(1, 1000000)", "sql_refused", "permission denied for function"],
-  // functions with side effects
-  ["select pg_advisory_lock(1)", "sql_refused", "permission denied for function"],
-  ["select pg_advisory_xact_lock_shared(1634755692, 1)", "sql_refused", "permission denied for function"],
-  ["select pg_try_advisory_lock(1)", "sql_refused", "permission denied for function"],
-  ["select lo_create(0)", "sql_refused", "permission denied for function"],
-  ["select lo_from_bytea(0, 'x')", "sql_refused", "permission denied for function"],
-  ["select lo_get(1)", "sql_refused", "permission denied for function"],
-  ["select lo_import('/etc/passwd')", "sql_refused", "permission denied for function"],
-  ["select pg_read_file('/etc/passwd')", "sql_refused", "permission denied for function"],
-  ["select pg_read_binary_file('/etc/passwd')", "sql_refused", "permission denied for function"],
-  ["select pg_ls_dir('/')", "sql_refused", "permission denied for function"],
-  ["select pg_stat_file('/etc/passwd')", "sql_refused", "permission denied for function"],
-  ["select * from dblink('dbname=postgres', 'select 1') as t(a int)", "sql_refused", "does not exist"],
-  ["select pg_sleep(60)", "sql_refused", "permission denied for function"],
-  ["select pg_terminate_backend(pid) from pg_stat_activity", "sql_refused", "permission denied for function"],
-  ["select pg_cancel_backend(1)", "sql_refused", "permission denied for function"],
-  ["select pg_reload_conf()", "sql_refused", "permission denied for function"],
-  ["select pg_rotate_logfile()", "sql_refused", "permission denied for function"],
-  ["select pg_switch_wal()", "sql_refused", "permission denied for function"],
-  ["select pg_create_restore_point('x')", "sql_refused", "permission denied for function"],
-  ["select pg_logical_emit_message(false, 'x', 'y')", "sql_refused", "permission denied for function"],
-  ["select pg_create_logical_replication_slot('s', 'pgoutput')", "sql_refused", "permission denied for function"],
-  ["select pg_export_snapshot()", "sql_refused", "permission denied for function"],
-  ["select pg_current_xact_id()", "sql_refused", "permission denied for function"],
-  ["select txid_current()", "sql_refused", "permission denied for function"],
-  ["select pg_stat_reset()", "sql_refused", "permission denied for function"],
-  ["select query_to_xml('select 1', true, true, '')", "sql_refused", "permission denied for function"],
-  ["select table_to_xml('public.docs', true, true, '')", "sql_refused", "permission denied for function"],
-  ["select ts_stat('select 1')", "sql_refused", "permission denied for function"],
-  ["select appdb.mark_pending(1, '{1}')", "sql_refused", "permission denied for function"],
-  // what others own
-  ["select * from appdb.tables", "sql_refused", "permission denied for table"],
-  ["select * from appdb.jobs", "sql_refused", "permission denied for table"],
-  ["select * from pg_authid", "sql_refused", "permission denied for table"],
-  ["select * from pg_shadow", "sql_refused", "permission denied for view"],
-  ["select * from pg_largeobject", "sql_refused", "permission denied for table"],
-  ["select * from pg_hba_file_rules", "sql_refused", "permission denied for view"],
-  ["select * from pg_file_settings", "sql_refused", "permission denied for view"],
-  ["select * from public.unlisted", "sql_refused", "permission denied for table"],
-  ["select _row from docs", "sql_refused", "does not exist"],
-  // too much of something
-  ["select count(*) from generate_series(1, 1000000000000)", "result_too_large|query_timeout", ""],
-  [
-    "with recursive n(i) as (select 1 union all select i from n) select count(*) from n",
-    "result_too_large|query_timeout",
-    "",
-  ],
-  ["select count(*) from generate_series(1, 1000000) a, generate_series(1, 1000000) b", "query_timeout", "4000 ms"],
-  [
-    "select a, b, repeat('x', 1000) t from generate_series(1, 10000) a, generate_series(1, 10000) b order by t, b, a",
-    "result_too_large|query_timeout",
-    "",
-  ],
-  ["select repeat('x', 100000000)", "result_too_large", "64000000 bytes"],
-  ["select repeat(repeat('x', 1000000), 100000)", "result_too_large", "memory"],
-  ["select array_fill(1, array[100000, 100000])", "sql_refused|result_too_large", ""],
-];
-
 describe("attacks", () => {
   beforeAll(async () => {
     await app.sql.query({ text: "create table unlisted (a int)" });
   });
 
-  test.each(ATTACKS)("refuses %s", async (sql, code, says) => {
+  test.each(SQL_ATTACKS)("refuses %s", async (sql, code, says) => {
     const error = await ask(sql).then(
       () => ({ code: "done", message: "" }),
       (thrown: { code: string; message: string }) => thrown,

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { sqlRequestSchema } from "@appdb/contract/routes/data-queries";
+import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { MAX_STATEMENTS, runSql, type SqlRunInput } from "@appdb/engine/data-queries/run-sql";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -45,23 +46,31 @@ export class SqlReads implements AsyncDisposable {
   ): Promise<void> {
     if (this.#running >= MAX_STATEMENTS) throw tooMany();
     this.#running += 1;
-    const { database, limits, sql: owner } = this.#deps;
+    const { limits } = this.#deps;
     try {
       const sql = await this.#open();
-      const loadCatalog = async () => {
-        const catalog = await catalogOf(owner);
-        if (this.#granted !== catalog.version) await grantTables(owner, database, catalog.tables);
-        this.#granted = catalog.version;
-        return catalog;
-      };
       const { folder, limit, sql: text, timeout_ms: timeoutMs } = request;
       await runSql(
-        { sql, limits, temp_mb: READER_TEMP_MB, loadCatalog },
+        { sql, limits, temp_mb: READER_TEMP_MB, loadCatalog: () => this.#grant() },
         { sql: text, folder, limit, timeout_ms: timeoutMs, format, send, signal },
       );
     } finally {
       this.#running -= 1;
     }
+  }
+
+  /** Makes the role, and lets it read the current tables. @throws postgres_unsupported, database_unavailable */
+  async grant(): Promise<Catalog> {
+    await this.#open();
+    return await this.#grant();
+  }
+
+  async #grant(): Promise<Catalog> {
+    const { database, sql } = this.#deps;
+    const catalog = await catalogOf(sql);
+    if (this.#granted !== catalog.version) await grantTables(sql, database, catalog.tables);
+    this.#granted = catalog.version;
+    return catalog;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -4,6 +4,7 @@ import { POD_API } from "@appdb/contract/routes/pod-api";
 import type { FastifyInstance } from "fastify";
 import { hasToken } from "../api/handshake.ts";
 import { createJsonApi, mountApi } from "../api/json-api.ts";
+import { psqlHandlers } from "../api/psql-routes.ts";
 import { queryHandlers } from "../api/query-handlers.ts";
 import { rowHandlers } from "../api/row-routes.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
@@ -46,6 +47,10 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
         await deps.ready();
         return deps.sql_reads;
       },
+    }),
+    ...psqlHandlers(deps.log, async () => {
+      await deps.ready();
+      return deps.psql;
     }),
     ...rowHandlers(app, deps, async () => {
       await deps.disk.admit();

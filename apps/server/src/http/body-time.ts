@@ -14,7 +14,10 @@ export function addBodyTime(app: FastifyInstance, timeMs = BODY_TIME_MS): void {
     const { raw } = request;
     if (raw.headers["content-length"] === undefined && raw.headers["transfer-encoding"] === undefined) return;
     const { control } = request.routeOptions.config;
-    const streams = control !== undefined && controlRoute(control).streams !== undefined;
+    const { answers, streams: type } = control === undefined ? {} : controlRoute(control);
+    // both sides of a tunnel may be silent for long, and its handler ends it
+    if (answers === "tunnel") return;
+    const streams = type !== undefined;
     let seen = 0;
     const timer = setInterval(() => {
       if (raw.complete) return clearInterval(timer);

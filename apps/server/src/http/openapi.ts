@@ -69,6 +69,7 @@ const TYPES = {
   events: "application/x-ndjson",
   text: "text/plain",
   file: "application/octet-stream",
+  tunnel: "application/octet-stream",
   rows: "application/x-ndjson",
 } as const;
 

@@ -28,8 +28,8 @@ export interface PodAnswer extends Fetched {
  * Creates the client of a pod's API. It validates documents, because a pod runs untrusted code.
  * @throws the pod's refusals; database_not_reached without an answer, or for one that does not match the contract
  */
-export function podClient({ uri, ...address }: DatabaseAddress): PodClient {
-  const ask = fetchPod({ ...address, silence_ms: SILENCE_MS, max_bytes: MAX_DOCUMENT_BYTES });
+export function podClient({ uri, ...address }: DatabaseAddress, silenceMs = SILENCE_MS): PodClient {
+  const ask = fetchPod({ ...address, silence_ms: silenceMs, max_bytes: MAX_DOCUMENT_BYTES });
   return createClient<typeof POD_API, PodAnswer>(POD_API, {
     url: "",
     fetch: async (path, init) => {

@@ -11,15 +11,16 @@ export interface Route {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   /** Takes a streamed body of this type. It may take any time while data arrives. */
-  readonly streams?: "application/x-tar" | "application/json";
+  readonly streams?: "application/x-tar" | "application/json" | "application/octet-stream";
   /** Takes text instead of JSON. */
   readonly takes?: "text/plain";
   /**
    * The form of a response that is not one JSON document. `lines`: streamed NDJSON, each line an `answer`. `events`:
    * NDJSON, `progress` lines, then exactly one `done` with the `answer`, or one `error`. `text`: text for Prometheus.
-   * `file`: the content of a file. `rows`: a result as messages (data-queries.ts).
+   * `file`: the content of a file. `rows`: a result as messages (data-queries.ts). `tunnel`: bytes in both directions at
+   * the same time, until one side ends.
    */
-  readonly answers?: "lines" | "events" | "text" | "file" | "rows";
+  readonly answers?: "lines" | "events" | "text" | "file" | "rows" | "tunnel";
 }
 
 export type Schema = z.ZodType;

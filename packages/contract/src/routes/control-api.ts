@@ -13,6 +13,7 @@ import { DATA_SCHEMAS } from "./data-api.ts";
 import { WRITE_SCHEMAS } from "./data-writes.ts";
 import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
+import { PSQL_SCHEMAS } from "./psql.ts";
 import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
 
 const listed = <Item extends z.ZodType>(schema: Item) => ({
@@ -88,6 +89,7 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   schemaPrune: { body: databases.hostedSchemaPruneRequestSchema, answer: z.object({ plan: schemaPlanSchema }) },
   queryExplain: { body: databases.hostedQueryExplainRequestSchema, answer: queryExplanationSchema },
   ...DATA_SCHEMAS,
+  ...PSQL_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,
   ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,

@@ -176,6 +176,16 @@ export const CONTROL_ROUTES = {
   queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows" }),
   /** The rows of a statement that a role which can only read runs, as messages. */
   sqlRun: post(`${DATABASE}/sql`, "data.read", "Run SQL that reads", { answers: "rows" }),
+  /** A session of PostgreSQL's protocol, which lives as long as the response (psql.ts). */
+  psqlRead: post(`${DATABASE}/psql`, "data.read", "Open a session of psql that reads", { answers: "lines" }),
+  psqlWrite: post(`${DATABASE}/psql/write`, "data.write", "Open a session of psql that writes rows", {
+    answers: "lines",
+  }),
+  /** A connection of a session, whose password its client sends to PostgreSQL. */
+  psqlConnect: post(`${DATABASE}/psql/:session`, "data.read", "Connect to PostgreSQL in a session", {
+    streams: "application/octet-stream",
+    answers: "tunnel",
+  }),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. */

@@ -9,6 +9,7 @@ import { WRITE_SCHEMAS } from "./data-writes.ts";
 import * as local from "./local.ts";
 import { LOCAL_ROUTES } from "./local-paths.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
+import { PSQL_SCHEMAS } from "./psql.ts";
 import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
 
 /** Maximum number of initial log lines in a response. */
@@ -54,6 +55,7 @@ export const LOCAL_API = defineApi(LOCAL_ROUTES, {
   },
   ...MEDIA_SCHEMAS,
   ...DATA_SCHEMAS,
+  ...PSQL_SCHEMAS,
   ...WRITE_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,
   /** Services of one target; default: of every target. */

@@ -40,6 +40,11 @@ export const LOCAL_ROUTES = {
   rowCount: get("/v1/databases/:db/tables/:table/count"),
   queryRun: post("/v1/databases/:db/query", { answers: "rows" }),
   sqlRun: post("/v1/databases/:db/sql", { answers: "rows" }),
+  /** A session of PostgreSQL's protocol, which lives as long as the response (psql.ts). */
+  psqlRead: post("/v1/databases/:db/psql", { answers: "lines" }),
+  psqlWrite: post("/v1/databases/:db/psql/write", { answers: "lines" }),
+  /** A connection of a session: the body has the client's bytes, the response those of PostgreSQL. */
+  psqlConnect: post("/v1/databases/:db/psql/:session", { streams: "application/octet-stream", answers: "tunnel" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/databases/:db/tables/:table/rows", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */

@@ -11,6 +11,7 @@ import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
+import { PSQL_SCHEMAS } from "./psql.ts";
 import { TABLE_CHANGE_SCHEMAS, tableChangedSchema } from "./table-changes.ts";
 
 const imported = z.array(pod.importedFileSchema);
@@ -27,6 +28,7 @@ export const POD_API = defineApi(POD_ROUTES, {
   tablesCheck: { body: pod.podTablesCheckRequestSchema, answer: pod.podTablesCheckSchema },
   treeList: { answer: pod.podTreesSchema },
   ...DATA_SCHEMAS,
+  ...PSQL_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,
   tableChange: { body: pod.podTableChangeRequestSchema, answer: tableChangedSchema },
   ...WRITE_SCHEMAS,

@@ -27,6 +27,11 @@ export const POD_ROUTES = {
   tableChange: post("/v1/changes", { answers: "events" }),
   queryRun: post("/v1/query", { answers: "rows" }),
   sqlRun: post("/v1/sql", { answers: "rows" }),
+  /** A session of PostgreSQL's protocol, which lives as long as the response (psql.ts). */
+  psqlRead: post("/v1/psql", { answers: "lines" }),
+  psqlWrite: post("/v1/psql/write", { answers: "lines" }),
+  /** A connection of a session: the body has the client's bytes, the response those of PostgreSQL. */
+  psqlConnect: post("/v1/psql/:session", { streams: "application/octet-stream", answers: "tunnel" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */

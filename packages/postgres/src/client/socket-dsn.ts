@@ -1,3 +1,6 @@
+/** Of a server without another one. It is also a part of the name of its socket. */
+const DEFAULT_PORT = 5432;
+
 export interface SocketDsnInput {
   /** Folder of PostgreSQL's socket. */
   readonly folder: string;
@@ -41,4 +44,12 @@ function writeDsn(parameters: Readonly<Record<string, string>>, login: Omit<Sock
     ([name, value]) => `${name}=${encodeURIComponent(value)}`,
   );
   return `postgresql:///${encodeURIComponent(database)}?${query.join("&")}`;
+}
+
+/** Where the server of a connection string listens, in the form that `net.connect` takes. */
+export function listenerOf(dsn: string): { readonly path: string } | { readonly host: string; readonly port: number } {
+  const url = new URL(dsn);
+  const host = url.searchParams.get("host") ?? url.hostname;
+  const port = Number(url.searchParams.get("port") ?? (url.port || DEFAULT_PORT));
+  return host.startsWith("/") ? { path: `${host}/.s.PGSQL.${port}` } : { host, port };
 }

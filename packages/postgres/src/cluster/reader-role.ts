@@ -15,7 +15,7 @@ const CONNECTIONS = 6;
 export const READER_TEMP_MB = 256;
 
 /** Settings of a reader's sessions. The superuser alone may change `temp_file_limit`. */
-const SETTINGS = {
+export const READER_SETTINGS = {
   default_transaction_read_only: "on",
   statement_timeout: "30s",
   lock_timeout: "10s",
@@ -85,7 +85,12 @@ $$`;
 
 /** A reader's name in PostgreSQL: each database of a cluster has its own. */
 export function readerName(database: string): string {
-  return `read_${lazyCrypto().createHash("sha256").update(database).digest("hex").slice(0, DIGITS)}`;
+  return `read_${digitsOf(database)}`;
+}
+
+/** What names of a database's roles end with. */
+export function digitsOf(database: string): string {
+  return lazyCrypto().createHash("sha256").update(database).digest("hex").slice(0, DIGITS);
 }
 
 /**
@@ -118,7 +123,7 @@ async function makeReader(dsn: string, database: string, password: string): Prom
     );
     // only pg_hba.conf reads the membership
     await client.query(`grant ${READERS} to ${name} with inherit false, set false`);
-    for (const [setting, value] of Object.entries(SETTINGS)) {
+    for (const [setting, value] of Object.entries(READER_SETTINGS)) {
       await client.query(`alter role ${name} set ${setting} = '${value}'`);
     }
     const found = await client.query<{ name: string }>(

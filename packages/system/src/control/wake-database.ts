@@ -7,6 +7,7 @@ import { waitForOperation } from "./wait-for-operation.ts";
 const WAKING: ReadonlySet<ControlRouteName> = new Set<ControlRouteName>([
   ...(["schemaPlan", "schemaApply", "servicePlan", "serviceUpdate", "servicePrune", "serviceRestart"] as const),
   ...(["serviceRollbackPlan", "serviceRollback", "deployRollbackPlan", "deployRollback", "preparationBegin"] as const),
+  ...(["psqlRead", "psqlWrite"] as const),
   ...(["mediaList", "mediaUsage", "mediaRemove", "mediaPrune", "mediaRead", "mediaWrite"] as const),
   ...([
     "errorList",

@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import { hostname, platform } from "node:os";
-import type { FetchLike } from "@appdb/contract/clients/client";
+import { pipeline } from "node:stream/promises";
+import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { VERSION } from "@appdb/contract/version";
 
 /** A reachable server accepts a connection within milliseconds; behind a firewall that drops packets it never does. */
@@ -9,18 +10,21 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const ANSWER_TIMEOUT_MS = 60_000;
 const PIECE_BYTES = 256 * 1024;
 
+/** A stream is sent as it comes, also while the answer arrives. */
+export type SentBody = string | Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array>;
+
 /** Shown on the confirmation page of a sign-in and in the list of sessions. */
 const USER_AGENT = `cli/${VERSION} (${platform()}; ${hostname().replace(/[^\x21-\x7e]/g, "?")})`;
 
 /** `fetch` over node:http and node:https. Loading the global one costs a command 15 ms more. */
-export const httpFetch: FetchLike = async (url, { method, headers, body, onSent, signal }) => {
+export const httpFetch: FetchLike<Fetched, SentBody> = async (url, { method, headers, body, onSent, signal }) => {
   const { request } = url.startsWith("https:") ? await import("node:https") : await import("node:http");
   const options: RequestOptions = {
     method,
     headers: {
       "user-agent": USER_AGENT,
       ...headers,
-      ...(body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) }),
+      ...(body === undefined || isStream(body) ? {} : { "content-length": String(Buffer.byteLength(body)) }),
     },
     // There are only a few requests; a kept connection would delay the command's end.
     agent: false,
@@ -56,6 +60,12 @@ export const httpFetch: FetchLike = async (url, { method, headers, body, onSent,
       sent.end(body);
       return;
     }
+    if (isStream(body)) {
+      sent.flushHeaders();
+      // the reader of the answer gets the reason
+      pipeline(body, sent).catch((error: Error) => sent.destroy(error));
+      return;
+    }
     const onPiece = (bytes: number) => {
       // uploads are timed per piece, so that a slow line is not a timeout
       waitOn("nothing was taken");
@@ -66,6 +76,11 @@ export const httpFetch: FetchLike = async (url, { method, headers, body, onSent,
   });
   return { status: response.statusCode ?? 0, body: response, text: () => readText(response) };
 };
+
+/** Whether a body is sent as it comes. */
+export function isStream(body: SentBody): body is AsyncIterable<Uint8Array> {
+  return typeof body === "object" && Symbol.asyncIterator in body;
+}
 
 async function writePieces(sent: ClientRequest, body: Uint8Array, onPiece: (bytes: number) => boolean): Promise<void> {
   for (let at = 0; at < body.length; at += PIECE_BYTES) {

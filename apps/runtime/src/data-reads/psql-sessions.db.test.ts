@@ -1,0 +1,318 @@
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { withLogin } from "@appdb/postgres/client/socket-dsn";
+import { eventually } from "@appdb/testkit/eventually";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { SQL_ATTACKS } from "../testing/sql-attacks.ts";
+import { PsqlSessions } from "./psql-sessions.ts";
+import { SqlReads } from "./sql-reads.ts";
+
+const APP = `
+from typing import Iterator, TypedDict
+
+import appdb as db
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+class Word(TypedDict):
+    word: str
+
+
+@db.iterator
+def words(text: str) -> Iterator[Word]:
+    for word in text.split():
+        yield {"word": word}
+
+
+@db.udf
+def shout(text: str) -> str:
+    return text.upper()
+
+
+class Doc(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    price: db.Float | None
+    loud = shout(title)
+    length = title.len()
+
+
+class Words(Base, name="words", base=Doc, iterator=words(Doc.title)):
+    twice = word + word
+
+
+r = Router(name="q")
+r.add_insert_route(Doc, path="/docs")
+`;
+
+let app: TestApplication;
+let reads: SqlReads;
+let sessions: PsqlSessions;
+let database: string;
+let isFull = false;
+
+beforeAll(async () => {
+  app = await openTestApplication(APP);
+  await app.post("/docs", [
+    { id: 1, title: "one apple", price: 3 },
+    { id: 2, title: "two", price: 7.5 },
+    { id: 3, title: "three", price: 50 },
+  ]);
+  await app.sql.query({ text: "create table unlisted (a int)" });
+  database = new URL(app.dsn).pathname.slice(1);
+  const common = { database, dsn: app.dsn, sql: app.sql, superuser_dsn: app.dsn, log: createSilentLog() };
+  reads = new SqlReads({ ...common, application_name: "test", limits: DEFAULT_LIMITS });
+  sessions = new PsqlSessions({
+    ...common,
+    sql_reads: reads,
+    admitWrites: async () => {
+      if (isFull) throw new Error("full");
+    },
+  });
+});
+afterAll(async () => {
+  await sessions?.[Symbol.asyncDispose]();
+  await reads?.[Symbol.asyncDispose]();
+  await app?.[Symbol.asyncDispose]();
+});
+
+/** Opens a session, and runs statements in it as psql would: each on its own, with the settings that an attacker chooses. */
+async function openSession(writes = false, folder = "") {
+  const session = await sessions.open({ folder, writes });
+  const dsn = withLogin(app.dsn, { user: session.user, password: session.password });
+  const pool = createPgPool({ dsn, max: 1, application_name: "test", log: createSilentLog() });
+  return {
+    session,
+    run: async (text: string, before = "select 1") =>
+      await pool.withConnection(async (connection) => {
+        await connection.query({ text: before });
+        return (await connection.query({ text })).rows;
+      }),
+    async [Symbol.asyncDispose]() {
+      await pool[Symbol.asyncDispose]();
+      await sessions.close(session);
+    },
+  };
+}
+
+async function one(text: string): Promise<string | null | undefined> {
+  return (await app.sql.query({ text })).rows[0]?.[0];
+}
+
+const roles = () => one("select count(*) from pg_roles where rolname like 'psql\\_%'");
+
+test("a session reads tables by their names, and its role is gone when it ends", async () => {
+  {
+    await using one = await openSession();
+    expect(await one.run("select count(*) from docs")).toEqual([["3"]]);
+    expect(await one.run("select session_user = current_user, current_user = $$x$$")).toEqual([["t", "f"]]);
+    expect(await roles()).toBe("1");
+  }
+  expect(await roles()).toBe("0");
+});
+
+test("tables that an update adds can be read in an open session", async () => {
+  await using session = await openSession();
+  await app.update(`${APP}\n\nclass Later(Base, name="later"):\n    name: db.String\n`);
+  const tunnel = await sessions.connect(session.session.id);
+  tunnel.socket.destroy();
+  expect(await session.run("select count(*) from later")).toEqual([["0"]]);
+});
+
+describe("attacks on a session that reads", () => {
+  /** They change nothing but the session itself. */
+  const HARMLESS = [
+    /^(begin|commit|reset role|set statement_timeout = 0|prepare p |explain analyze select 1|vacuum)/,
+    /^(listen|notify) jobs/,
+    /^-- nothing|^$/,
+    /^select set_config\('(statement_timeout|transaction_read_only)'/,
+    /^select _row from docs$/,
+  ];
+
+  test.each(SQL_ATTACKS.filter(([, code]) => !code.includes("result_too_large") && !code.includes("query_timeout")))(
+    "%s does not succeed",
+    async (sql) => {
+      await using attacker = await openSession();
+      const refused = attacker.run(sql, "set default_transaction_read_only = off");
+      const sqlstate = await refused.then(
+        () => "done",
+        (error: { readonly sqlstate?: string }) => String(error.sqlstate),
+      );
+      if (sqlstate === "done")
+        expect(
+          HARMLESS.some((one) => one.test(sql)),
+          sql,
+        ).toBe(true);
+      else expect(sqlstate).toMatch(/^(42|0L|0A|22|25|2B|34|26|XX|58|55)/);
+    },
+  );
+
+  test.each([
+    "insert into docs (_row, id, title) values (uuidv7(), 9, 'x')",
+    "update docs set price = 0",
+    "delete from docs",
+    "truncate docs",
+    "copy docs from program 'cat'",
+    "copy docs from '/etc/passwd'",
+    "copy (select 1) to '/tmp/appdb-psql'",
+    "alter role current_user valid until 'infinity'",
+    "alter role current_user connection limit -1",
+    "alter role current_user superuser",
+    "alter role current_user set temp_file_limit = -1",
+    "set role appdb_owner",
+    "set role appdb_readers",
+    "set temp_file_limit = -1",
+    "set session_replication_role = replica",
+    "set log_statement = 'none'",
+    "create temp table t (a int)",
+    "create table t (a int)",
+    "create schema s",
+    "create function f() returns int language sql as 'select 1'",
+    "select lo_create(0)",
+    "select pg_advisory_lock(1)",
+    "select pg_read_file('/etc/passwd')",
+    "select pg_notify('appdb_jobs', '')",
+    "select pg_cancel_backend(pid) from pg_stat_activity",
+    "select * from appdb.tables",
+    "grant appdb_owner to current_user",
+    "create role other",
+    "create publication p for all tables",
+    "create subscription s connection '' publication p",
+    "comment on table docs is 'x'",
+    "lock table docs in access exclusive mode",
+    "select appdb.complete_row()",
+  ])("%s is refused with writing transactions", async (sql) => {
+    await using attacker = await openSession();
+    await expect(attacker.run(sql, "set default_transaction_read_only = off")).rejects.toMatchObject({
+      sqlstate: expect.stringMatching(/^(42|0L|0A|22|25|55)/),
+    });
+  });
+
+  test("settings of the role cannot be changed for others, and only its own connection can be cancelled", async () => {
+    await using attacker = await openSession();
+    await using other = await openSession();
+    await expect(
+      attacker.run(`alter role ${other.session.user} password 'x'`, "set default_transaction_read_only = off"),
+    ).rejects.toMatchObject({ sqlstate: "42501" });
+    // its own password is that of a role that only this session reaches
+    await attacker.run("alter role current_user password 'x'", "set default_transaction_read_only = off");
+    await attacker.run(
+      "alter default privileges grant select on tables to public",
+      "set default_transaction_read_only = off",
+    );
+  });
+
+  test("leave the tables and the roles as they were", async () => {
+    expect(await one("select concat(count(*), ' ', sum(price)) from docs")).toBe("3 60.5");
+    expect(await one("select count(*) from pg_roles where rolname in ('other')")).toBe("0");
+    expect(await roles()).toBe("0");
+  });
+});
+
+describe("a session that writes", () => {
+  test("inserts rows that a job completes as an insert would", async () => {
+    await using writer = await openSession(true);
+    await writer.run("insert into docs (id, title) values (10, 'ten apples'), (11, 'eleven')");
+    expect(await one("select _errors ->> 'loud' from docs where id = 10")).toBe("pending");
+    await app.finish([
+      String(await one("select id from appdb.jobs where kind = 'close_pending' and state = 'queued'")),
+    ]);
+    expect(await one("select concat(loud, ' ', length, ' ', _errors) from docs where id = 10")).toBe("TEN APPLES 10 ");
+    expect(
+      await one(
+        "select string_agg(twice, ' ' order by twice) from words where twice like '%ten%' or twice like 'app%'",
+      ),
+    ).toContain("tenten");
+  });
+
+  test("updates rows whose computed columns are computed again, and deletes them with their made rows", async () => {
+    await using writer = await openSession(true);
+    await writer.run("update docs set title = 'changed', price = 1 where id = 11");
+    await writer.run("update docs set title = title where id = 3");
+    expect(await one("select _errors from docs where id = 3")).toBe(null);
+    await app.finish([
+      String(await one("select id from appdb.jobs where kind = 'close_pending' and state = 'queued'")),
+    ]);
+    expect(await one("select concat(loud, ' ', length) from docs where id = 11")).toBe("CHANGED 7");
+    await writer.run("delete from docs where id in (10, 11)");
+    expect(await one("select count(*) from words where twice like '%ten%' or twice like 'changed%'")).toBe("0");
+  });
+
+  test.each([
+    "update docs set loud = 'x'",
+    "update docs set _errors = null",
+    "update docs set _row = uuidv7()",
+    "insert into docs (id, title, loud) values (20, 'x', 'y')",
+    "insert into words (twice) values ('x')",
+    "update words set twice = 'x'",
+    "delete from words",
+    "truncate docs",
+    "alter table docs disable trigger all",
+    "drop trigger appdb_psql_write on docs",
+    "create table t (a int)",
+    "drop table docs",
+    "insert into unlisted values (1)",
+    "delete from appdb.tables",
+    "update appdb.jobs set state = 'done'",
+    "set session_replication_role = replica",
+    "set role appdb_owner",
+    "create index on docs (price)",
+  ])("may not run %s", async (sql) => {
+    await using writer = await openSession(true);
+    await expect(writer.run(sql)).rejects.toMatchObject({ sqlstate: expect.stringMatching(/^42/) });
+  });
+
+  test("is refused while the disk is full, and writes of others need no trigger", async () => {
+    isFull = true;
+    await expect(sessions.open({ folder: "", writes: true })).rejects.toThrow("full");
+    isFull = false;
+    await app.post("/docs", [{ id: 30, title: "thirty" }]);
+    expect(await one("select concat(loud, _errors) from docs where id = 30")).toBe("THIRTY");
+  });
+});
+
+test("a fourth session at a time is refused, and one that ends makes room", async () => {
+  const opened = await Promise.all([1, 2, 3].map(() => sessions.open({ folder: "", writes: false })));
+  await expect(sessions.open({ folder: "", writes: false })).rejects.toMatchObject({ code: "overloaded" });
+  for (const session of opened) await sessions.close(session);
+  await sessions.close(await sessions.open({ folder: "", writes: false }));
+  await expect(sessions.connect(opened[0]?.id ?? "")).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("roles of a crashed server are dropped, and those of open sessions stay", async () => {
+  const crashed = new PsqlSessions({
+    database,
+    dsn: app.dsn,
+    sql: app.sql,
+    superuser_dsn: app.dsn,
+    sql_reads: reads,
+    log: createSilentLog(),
+    admitWrites: async () => undefined,
+  });
+  await crashed.open({ folder: "", writes: false });
+  await using open = await openSession();
+  expect(await roles()).toBe("2");
+  sessions.collect();
+  await eventually(async () => expect(await roles()).toBe("1"));
+  expect(await open.run("select 1")).toEqual([["1"]]);
+});
+
+test("a session's end closes its connections", async () => {
+  await using open = await openSession();
+  const running = open.run(
+    "select count(*) from generate_series(1, 9000) a, generate_series(1, 9000) b, generate_series(1, 9000) c",
+  );
+  const ended = expect(running).rejects.toBeDefined();
+  await eventually(async () =>
+    expect(
+      await one(`select count(*) from pg_stat_activity where usename = '${open.session.user}' and state = 'active'`),
+    ).toBe("1"),
+  );
+  await sessions.close(open.session);
+  await ended;
+  expect(await roles()).toBe("0");
+});
