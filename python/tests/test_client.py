@@ -230,8 +230,8 @@ def test_tables_of_one_name_in_two_folders_are_joined(server):
     server.result({"id": "int", "id_1": "int"}, [[1, 1]])
     old.join(new, on=old.id == new.id).collect()
     query = server.bodies("/query")[0]["query"]
-    assert (query["from"]["as"], query["joins"][0]["as"]) == ("docs", "docs_1")
-    assert [arg["of"] for arg in query["joins"][0]["on"]["args"]] == ["docs", "docs_1"]
+    assert (query["from"]["as"], query["joins"][0]["as"]) == ("docs", "docs_2")
+    assert [arg["of"] for arg in query["joins"][0]["on"]["args"]] == ["docs", "docs_2"]
 
 
 def test_two_objects_of_a_table_share_its_columns(server, docs):
