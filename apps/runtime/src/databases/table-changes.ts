@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import type { Manifest } from "@appdb/contract/manifest";
 import { parseTablePath } from "@appdb/contract/names";
+import { isProgramModule } from "@appdb/contract/program-code";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import type { Progress } from "@appdb/contract/routes/local";
 import type {
@@ -42,7 +43,7 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
  */
 export async function changeDatabase(
   deps: TableChangeDeps,
-  { change, dry_run: isDry, on_error: onError, project_root: projectRoot, runtime, ...code }: Request,
+  { change, dry_run: isDry, on_error: onError, program: _, project_root: projectRoot, runtime, ...code }: Request,
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {
@@ -79,7 +80,7 @@ async function appFileFor(
   change: Request["change"],
   functions: Request["functions"],
 ): Promise<string | null> {
-  const own = functions[0]?.source.file ?? null;
+  const own = functions.find(({ module }) => !isProgramModule(module))?.source.file ?? null;
   if (!("table" in change)) return own;
   const { table, target } = parseTablePath(`${uri}/${change.table}`);
   const stored = findStored(await loadCatalog(sql), folderSchema(target.text), table);
@@ -95,7 +96,7 @@ export async function readDefinition(
   const path = parseTablePath(`${uri}/${text}`);
   const catalog = await catalogOf(sql);
   const stored = requireStored(catalog, path);
-  return { definition: declarationOf(catalog, stored), functions: [], resource_pools: [], runtime: null };
+  return { definition: declarationOf(catalog, stored), functions: [], resource_pools: [], runtime: null, program: null };
 }
 
 /** Lists the changes of a database or of one table. */
