@@ -6,11 +6,12 @@ Such a function has an id of its own. `client/programs.py` sends it with the req
 import os
 import sys
 from itertools import count
-from weakref import WeakKeyDictionary
+
+from appdb.declare.declaring import Phase
 
 PREFIX = "appdb_program_"
 _numbers = count(1)
-_places = WeakKeyDictionary()  # By plain function: its place, the same for all its calls.
+_places = None  # By plain function: its place, the same for all its calls.
 _token = None  # Random, so that no constant of a request equals an id.
 
 
@@ -18,11 +19,7 @@ def function_id(target, is_plain=False):
     """The id of a function or class: module and name. `is_plain`: it has no mark that would keep the id."""
     if not is_own(target):
         return f"{target.__module__}:{target.__qualname__}"
-    place = _places.get(target) if is_plain else None
-    if place is None:
-        place = _new_place()
-        if is_plain:
-            _places[target] = place
+    place = _place_of_plain(target) if is_plain else _new_place()
     return f"{place}:{target.__name__}"
 
 
@@ -37,6 +34,8 @@ def is_own(target):
     name = target.__module__
     if name == "__main__" or "<locals>" in target.__qualname__ or target.__name__ == "<lambda>":
         return True
+    if Phase.reading:
+        return False
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
     if module is None or not isinstance(file, str) or not hasattr(target, "__code__"):
@@ -46,21 +45,30 @@ def is_own(target):
 
 def of_pytest(module):
     """Whether pytest loaded it as a module of tests. Without cloudpickle, workers import such modules."""
-    from importlib.util import find_spec
-
     if type(getattr(module, "__loader__", None)).__name__ != "AssertionRewritingHook":
         return False
+    from importlib.util import find_spec
+
     is_installed = {"site-packages", "dist-packages"} & set(module.__file__.split(os.sep))
     return not is_installed and find_spec("cloudpickle") is not None
 
 
 def _is_importable(name, file):
     """Whether the path of a module's file ends as its name says."""
-    stem = os.path.splitext(os.path.realpath(file))[0].split(os.sep)
+    stem = os.path.splitext(file)[0].split(os.sep)
     if stem[-1] == "__init__":
         stem.pop()
     parts = name.split(".")
     return stem[-len(parts) :] == parts
+
+
+def _place_of_plain(target):
+    global _places
+    if _places is None:
+        from weakref import WeakKeyDictionary
+
+        _places = WeakKeyDictionary()
+    return _places.get(target) or _places.setdefault(target, _new_place())
 
 
 def _new_place():
