@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@appdb/testkit/eventually";
@@ -134,6 +134,15 @@ print(others.order_by(others.id).collect()["summary"])
 `;
   expect(await runFile(project, "still.py", still)).toBe("['a 2', 'b 2', 'c 2']\n");
   await killProgram(project, second, 0);
+}, 240_000);
+
+test("the blocks of library.md about functions of a program print what they say", async () => {
+  const page = readFileSync(join(ROOT, "docs", "library.md"), "utf8");
+  const blocks = [...page.matchAll(/<!-- run: program -->\n```python\n(.*?)```\n```text\n(.*?)```\n/gs)];
+  await using project = await makeProject("");
+  await expectExit(project, 0, "daemon", "start");
+  const script = blocks.map(([, code]) => code).join("\n");
+  expect(await runFile(project, "page.py", script)).toBe(blocks.map(([, , output]) => output).join(""));
 }, 240_000);
 
 const CELLS = [

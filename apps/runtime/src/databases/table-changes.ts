@@ -1,8 +1,8 @@
 import { existsSync } from "node:fs";
 import type { Manifest } from "@appdb/contract/manifest";
 import { parseTablePath } from "@appdb/contract/names";
-import { isProgramModule } from "@appdb/contract/program-code";
 import type { SchemaPlan } from "@appdb/contract/plan";
+import { isProgramModule } from "@appdb/contract/program-code";
 import type { Progress } from "@appdb/contract/routes/local";
 import type {
   HistoryEntry,
@@ -34,7 +34,11 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
   readonly owns_projects: boolean;
   /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
-  readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
+  readonly onApplied?: (
+    target: string,
+    code: Pick<Manifest, "functions" | "resource_pools">,
+    isCalled: (id: string) => boolean,
+  ) => void;
 }
 
 /**
@@ -68,7 +72,11 @@ export async function changeDatabase(
     { sql, clock: deps.clock, log: deps.log },
     { ...request, runtime_id: runtimeId },
   );
-  if (!isDry && "table" in change) deps.onApplied?.(parseTablePath(`${deps.uri}/${change.table}`).target.text, code);
+  if (!isDry && "table" in change && deps.onApplied !== undefined) {
+    const tables = JSON.stringify((await loadCatalog(sql)).tables);
+    const isCalled = (id: string) => tables.includes(JSON.stringify(id));
+    deps.onApplied(parseTablePath(`${deps.uri}/${change.table}`).target.text, code, isCalled);
+  }
   await watchJobs({ sql, clock: deps.clock }, jobs, onProgress, signal);
   return { plan, manifest };
 }
@@ -96,7 +104,13 @@ export async function readDefinition(
   const path = parseTablePath(`${uri}/${text}`);
   const catalog = await catalogOf(sql);
   const stored = requireStored(catalog, path);
-  return { definition: declarationOf(catalog, stored), functions: [], resource_pools: [], runtime: null, program: null };
+  return {
+    definition: declarationOf(catalog, stored),
+    functions: [],
+    resource_pools: [],
+    runtime: null,
+    program: null,
+  };
 }
 
 /** Lists the changes of a database or of one table. */

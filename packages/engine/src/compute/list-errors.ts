@@ -1,5 +1,5 @@
-import { shownFunctionName } from "@appdb/contract/program-code";
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
+import { shownFunctionName } from "@appdb/contract/program-code";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { shownColumn } from "../catalog/hidden-columns.ts";
 import { viewOfRows } from "../catalog/sql-names.ts";
