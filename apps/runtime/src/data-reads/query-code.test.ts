@@ -22,7 +22,9 @@ test("a local query stores the functions of its program first", async () => {
   const stored: unknown[] = [];
   const findCode = localCode({ save: () => "r1" }, { store: (program) => void stored.push(program) });
   const query = {} as Parameters<typeof findCode>[1];
-  expect(await findCode({ ...NONE, runtime: RUNTIME, program: PROGRAM }, query, [])).toMatchObject({ runtime_id: "r1" });
+  expect(await findCode({ ...NONE, runtime: RUNTIME, program: PROGRAM }, query, [])).toMatchObject({
+    runtime_id: "r1",
+  });
   await findCode({ ...NONE, runtime: RUNTIME }, query, []);
   expect(stored).toEqual([PROGRAM]);
 });
