@@ -357,14 +357,3 @@ def test_a_default_of_another_type_is_told(project):
         "@db.udf\ndef f(x: int, y: str = 5) -> int:\n    return x\nclass A(Base, name='a'):\n    n: db.Int\n    m = f(n)\n"
     )
     check(error, "@db.udf", "'y'", "expected str, got int")
-
-
-def test_a_function_of_the_started_program_is_refused(project):
-    project.write(app=HEAD + "@db.udf\ndef f(x: int) -> int:\n    return x\n")
-    import subprocess
-    import sys
-
-    from conftest import environment
-
-    done = subprocess.run([sys.executable, "app.py"], cwd=project.root, env=environment(), capture_output=True)
-    assert b"started as a program" in done.stderr and done.returncode == 1

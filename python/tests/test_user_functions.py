@@ -239,14 +239,3 @@ def test_a_module_of_functions(project, name):
     told = project.error("from udfs import f\nclass A(Base, name='a'):\n    n: db.Int\n    y = f(n)\n")
     assert all(word in str(told) for word in words), told
     assert told["code"] == "app_invalid"
-
-
-def test_a_function_of_the_main_program_is_refused(project):
-    import subprocess
-    import sys
-
-    from conftest import environment
-
-    project.write(app="import appdb as db\n@db.udf\ndef f(n: int) -> int:\n    return n\n")
-    done = subprocess.run([sys.executable, "app.py"], cwd=project.root, env=environment(), capture_output=True, timeout=60)
-    assert done.returncode != 0 and b"started as a program" in done.stderr

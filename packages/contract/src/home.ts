@@ -27,6 +27,8 @@ export const HOME_PATHS = {
   runtimes: "runtimes",
   /** Databases that end with a process, one file for each. */
   scratch: "scratch",
+  /** Functions of running programs, one folder for each program. */
+  programs: "programs",
   /** Manifests of applied updates. */
   manifests: "manifests",
   /** Start documents of services, removed after they are read. */
@@ -53,6 +55,7 @@ export const LOCAL_DATA: readonly string[] = [
   HOME_PATHS.terminals,
   HOME_PATHS.runtimes,
   HOME_PATHS.scratch,
+  HOME_PATHS.programs,
   HOME_PATHS.manifests,
   HOME_PATHS.specs,
   HOME_PATHS.images,

@@ -64,7 +64,7 @@ def create(database, path, declared, if_exists, on_error="abort"):
         "definition": _definition(declared, path, code),
         "if_exists": if_exists_of(if_exists),
     }
-    return bool(_change(database, change, path, documents, on_error)["tables"])
+    return bool(_change(database, code.sent.named(change), path, code.sent.named(documents), on_error)["tables"])
 
 
 def _definition(declared, path, code):
@@ -121,7 +121,7 @@ def _add(table, columns, if_exists, on_error):
         "columns": [column_document(column, code.places) for column in made],
         "if_exists": if_exists_of(if_exists),
     }
-    plan = _change(database, change, table.path, documents, on_error)
+    plan = _change(database, code.sent.named(change), table.path, code.sent.named(documents), on_error)
     database.refresh(declared)
     is_filled = bool(plan["tables"]) and any(column.value is not None for column in made)
     failed = sum(one["error_count"] for one in plan["tables"]) if is_filled else 0
@@ -188,7 +188,7 @@ def _add_index(table, index, if_exists):
         "columns": [hidden_document(column, code.places) for column in hidden],
         "if_exists": if_exists,
     }
-    _change(database, change, table.path, documents)
+    _change(database, code.sent.named(change), table.path, code.sent.named(documents))
     database.refresh(declared)
 
 

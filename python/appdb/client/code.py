@@ -6,8 +6,10 @@ import sys
 from appdb._folder import LIBRARY_FOLDER
 from appdb.appfile.collect import project_modules
 from appdb.appfile.sources import Places
+from appdb.client.programs import Sent, import_folders
 from appdb.declare.errors import Error
 from appdb.udfs.called import called_functions, function_documents, pool_documents
+from appdb.udfs.programs import place_of_id
 
 #: Variables that functions do not see: those of the program alone, and credentials for the control plane.
 _OWN = (
@@ -20,18 +22,18 @@ class Code:
     """The project of the program: its root, and the places of its files."""
 
     def __init__(self, functions=()):
-        self.root = os.path.realpath(_root(functions))
+        self.root = os.path.realpath(_root([one for one in functions if place_of_id(one.id) is None]))
         self.places = Places(self.root)
+        self.sent = Sent(functions)
 
     def documents(self, functions):
         """The `functions` and `resource_pools` of a request."""
         if not functions:
             return {"functions": [], "resource_pools": []}
-        modules = project_modules(self.root)
-        return {
-            "functions": function_documents(functions, self.places, modules),
-            "resource_pools": pool_documents(functions),
-        }
+        documents = function_documents(functions, self.places, project_modules(self.root))
+        for document in documents:
+            document["digest"] = self.sent.digest(document["id"]) or document["digest"]
+        return {"functions": documents, "resource_pools": pool_documents(functions)}
 
     def runtime(self):
         """How the daemon runs the functions: this Python, from the root of the project."""
@@ -39,7 +41,7 @@ class Code:
             "python": sys.executable,
             "python_source": "the program that uses the library",
             "project_root": self.root,
-            "library_paths": _library_paths(),
+            "library_paths": _library_paths(import_folders() if self.sent else ()),
             "env": {name: value for name, value in os.environ.items() if name not in _OWN},
         }
 
@@ -47,17 +49,30 @@ class Code:
 def request_code(is_local, callers):
     """The code of a request, for `(place, expression or None)` pairs: (Code, its part of the request).
 
-    Raises Error for functions that no other process can import.
+    Raises Error for functions that cannot be sent.
     """
-    functions = called_functions(callers)
+    functions = called_functions(callers, may_travel=True)
+    if not is_local:
+        _refuse_own(functions.values())
     code = Code(functions.values())
-    return code, {**code.documents(functions), "runtime": code.runtime() if is_local else None}
+    documents = {**code.documents(functions), "runtime": code.runtime() if is_local else None}
+    return code, {**documents, "program": code.sent.document()} if code.sent else documents
 
 
-def _library_paths():
+def _refuse_own(functions):
+    for function in functions:
+        if place_of_id(function.id) is not None:
+            raise Error(
+                f"{function.owner.__name__} is defined in this program. A hosted database runs functions of its project files only.",
+                "Move it into a module of the project, for example functions.py, and run: cli db update",
+                "function_missing",
+            )
+
+
+def _library_paths(more):
     import msgpack
 
-    found = [os.path.dirname(LIBRARY_FOLDER.rstrip(os.sep)), os.path.dirname(os.path.dirname(msgpack.__file__))]
+    found = [os.path.dirname(LIBRARY_FOLDER.rstrip(os.sep)), os.path.dirname(os.path.dirname(msgpack.__file__)), *more]
     return list(dict.fromkeys(os.path.realpath(path) for path in found))
 
 

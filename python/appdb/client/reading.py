@@ -138,8 +138,8 @@ class BoundQuery(Query):
         document = self.document()
         addresses = {name: expr.asked for name, expr in self._named() if isinstance(expr, FileAddress)}
         database = self._database
-        _, code = request_code(database.is_local, [("the query", expr) for expr in self.expressions()])
-        body = {"query": document, **code}
+        code, documents = request_code(database.is_local, [("the query", expr) for expr in self.expressions()])
+        body = code.sent.named({"query": document, **documents})
         if timeout is not None:
             body["timeout_ms"] = max(1, int(timeout * 1000))
         return _send(database, body, form, addresses)

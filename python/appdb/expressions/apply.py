@@ -5,6 +5,7 @@ from appdb.declare.errors import AppFileError
 from appdb.declare.types import display, hint_type
 from appdb.expressions.printing import ATOM, inner
 from appdb.udfs.calls import Parameter
+from appdb.udfs.programs import function_id
 from appdb.udfs.signatures import COROUTINE, Signature, check_body, check_importable, innermost
 
 # Distinguishes such a function's id from that of a UDF.
@@ -21,7 +22,7 @@ class Applied:
 
     def __init__(self, function, source=None):
         self.owner = self.function = function
-        self.id = f"{function.__module__}:{function.__qualname__}{MARK}"
+        self.id = function_id(function, is_plain=True) + MARK
         self.written = innermost(function) if hasattr(function, "__code__") else _Unwritten(source)
         # A null input gives null, and the result may be null.
         self.parameters = [Parameter("value", "json", mode="positional_only")]
@@ -51,17 +52,17 @@ def applied(value, function, col_type):
         raise AppFileError(f".apply() wants a function, not {function!r}.", "Write for example .apply(slug, db.String)")
     _check_importable(function)
     kind = _result(function, col_type)
-    node = {"node": "udf", "function": f"{function.__module__}:{function.__qualname__}{MARK}"}
-    node |= {"args": [value._node], "kwargs": {}}
+    called = Applied(function, caller(2))
+    node = {"node": "udf", "function": called.id, "args": [value._node], "kwargs": {}}
     text = f"{inner(value, ATOM)}.apply({function.__qualname__}, {display(kind)})"
-    return Expr(kind, True, node, text, parts=(value,), function=Applied(function, caller(2)))
+    return Expr(kind, True, node, text, parts=(value,), function=called)
 
 
 def _check_importable(function):
     import sys
 
     if hasattr(function, "__code__"):
-        check_importable(function, "a function to apply")
+        check_importable(function, "a function to apply", may_travel=True)
         check_body(innermost(function))
         if innermost(function).__code__.co_flags & COROUTINE:
             raise AppFileError(

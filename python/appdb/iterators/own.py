@@ -6,6 +6,7 @@ from appdb.declare.types import hint_type
 from appdb.iterators.calls import IteratorCall, Output
 from appdb.iterators.declared import Iterator, check_output_name
 from appdb.udfs.calls import bind, given_arguments, has_columns, printed
+from appdb.udfs.programs import function_id
 from appdb.udfs.signatures import (
     ASYNC_GENERATOR,
     COROUTINE,
@@ -35,7 +36,7 @@ class OwnIterator(Iterator):
         is_class = isinstance(target, type)
         self.target = target
         self.name = target.__name__
-        self.id = f"{target.__module__}:{target.__qualname__}"
+        self.id = function_id(target)
         self.__module__ = target.__module__
         self.__name__ = target.__name__
         self.__qualname__ = target.__qualname__
@@ -156,12 +157,12 @@ def _mark(target, unstored, timeout_s):
     if isinstance(target, type):
         from appdb.udfs.uda import place_of_class
 
-        check_importable(target, "an iterator", place_of_class(target))
+        check_importable(target, "an iterator", place_of_class(target), may_travel=True)
         return OwnIterator(target, unstored, timeout_s)
     if not hasattr(target, "__code__"):
         name = getattr(target, "__name__", type(target).__name__)
         raise AppFileError(f"@iterator marks {name}, which is neither a function nor a class.", _EXAMPLE)
-    check_importable(target, "an iterator")
+    check_importable(target, "an iterator", may_travel=True)
     if innermost(target).__code__.co_flags & (ASYNC_GENERATOR | COROUTINE):
         raise refused(innermost(target), f"The iterator {target.__name__} is async.", "Write it with def and yield.")
     return OwnIterator(target, unstored, timeout_s)

@@ -13,6 +13,9 @@ class Kind(str):
         self.type = type
         return self
 
+    def __getnewargs__(self):
+        return (self.type,)
+
 
 class ColumnType:
     """A column type; used as an annotation, never instantiated."""

@@ -9,12 +9,14 @@ from appdb.declare.errors import AppFileError
 from appdb.declare.types import manifest_type
 from appdb.udfs.calls import NO_DEFAULT
 from appdb.udfs.code_text import code_text
+from appdb.udfs.programs import place_of_id
 
 
-def called_functions(expressions):
+def called_functions(expressions, may_travel=False):
     """The application functions in `(where, expression or None)` pairs, by id, each found again under its name.
 
-    Raises AppFileError if a module has another object under the name, and for an unknown resource pool.
+    `may_travel`: functions of the program itself are sent with the request. Raises AppFileError for them otherwise, if a
+    module has another object under the name, and for an unknown resource pool.
     """
     found = {}
     for where, expression in expressions:
@@ -22,7 +24,10 @@ def called_functions(expressions):
             if function.id in found or not hasattr(function, "owner"):  # A query is not a function of the worker.
                 continue
             found[function.id] = function
-            _check_found(function, where)
+            if place_of_id(function.id) is None:
+                _check_found(function, where)
+            elif not may_travel:
+                raise _of_program(function)
             _check_pool(function)
     return found
 
@@ -75,6 +80,15 @@ def _check_found(function, where):
         )
 
 
+def _of_program(function):
+    name = function.owner.__name__
+    return AppFileError(
+        f"{name} is defined in this program; an update of all tables needs functions that a module has.",
+        "Move it into a module of the project, for example functions.py, or add its columns by add_computed_column().",
+        first_line(function.written),
+    )
+
+
 def _check_pool(function):
     name = function.resource_pool
     if name is None:
@@ -94,7 +108,7 @@ def _document(function, places, users):
     kind, nullable = function.result
     return {
         "id": function.id,
-        "module": owner.__module__,
+        "module": place_of_id(function.id) or owner.__module__,
         "name": owner.__name__,
         "parameters": [
             _parameter(parameter, owner.__name__, first_line(function.written), function.signature.batched)
@@ -102,7 +116,7 @@ def _document(function, places, users):
         ],
         "result": {"type": manifest_type(kind), "nullable": nullable},
         "digest": sha256_hex(code_text(function.written, places).encode("utf-8", "surrogatepass")),
-        "uses": users.of(owner.__module__),
+        "uses": users.of(place_of_id(function.id) or owner.__module__),
         "kind": function.kind,
         "overload": function.number,
         "is_async": function.is_async,

@@ -6,7 +6,14 @@ from appdb.declare.types import display
 from appdb.expressions.expr import Expr, array_literal, cast, json_literal, lift, null
 from appdb.kinds import rules
 
-NO_DEFAULT = object()
+class _NoDefault:
+    """The default of a parameter without one; a copy in another process is the same object."""
+
+    def __reduce__(self):
+        return "NO_DEFAULT"
+
+
+NO_DEFAULT = _NoDefault()
 
 
 class Parameter:

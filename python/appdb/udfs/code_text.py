@@ -23,6 +23,16 @@ def code_text(written, places):
     return "\n".join([texts[0], *sorted(set(texts[1:]))])
 
 
+def named_values(owner):
+    """(name, value) of what a function's or a class's code uses: globals, values around it, defaults."""
+    written = _innermost(owner)
+    yield from _named(written)
+    for function in _functions(written):
+        closed = [cell.cell_contents for cell in function.__closure__ or ()]
+        yield from zip(function.__code__.co_freevars, closed)
+        yield from zip(function.__code__.co_varnames, function.__defaults__ or ())
+
+
 def _named(written):
     """(name, value) of the globals in a function's or a class's code."""
     for function in _functions(written):

@@ -1,5 +1,6 @@
 """Signatures of user functions: parameters and result from type hints, and checks of the functions."""
 
+from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError
 from appdb.declare.types import hint_type
 from appdb.udfs.calls import NO_DEFAULT, Parameter
@@ -15,6 +16,9 @@ class Batch:
         made = object.__new__(cls)
         made.item = item
         return made
+
+    def __reduce__(self):
+        return Batch.__class_getitem__, (self.item,)
 
     def __new__(cls, *args, **kwargs):
         raise AppFileError("Batch is a type hint and is not called.", "Write for example texts: db.Batch[str]")
@@ -52,10 +56,12 @@ def innermost(function):
     return function
 
 
-def check_importable(function, what, place=None):
+def check_importable(function, what, place=None, may_travel=False):
     """Refuses functions that another process could not find by module and name. `place` is a class's, else the
-    function's own."""
+    function's own. `may_travel`: requests of a program send them by value, so only application files refuse them."""
     name, qualified = function.__name__, function.__qualname__
+    if may_travel and not Phase.reading and "." not in qualified.rpartition("<locals>.")[2]:
+        return
     if name == "<lambda>":
         raise refused(function, f"A lambda cannot be {what}: no other process can import it.", "Write it with def.")
     if "<locals>" in qualified:

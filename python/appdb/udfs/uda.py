@@ -7,6 +7,7 @@ from appdb.expressions.expr import Expr
 from appdb.declare.types import display
 from appdb.kinds import rules
 from appdb.udfs.calls import NO_DEFAULT, Parameter, bind, has_columns
+from appdb.udfs.programs import function_id
 from appdb.udfs.signatures import COROUTINE, GENERATOR, Signature, check_importable, innermost, parameters_of, refused, signature_of
 
 _EXAMPLE = "Write: class total(db.Aggregator): with update(self, n: int) -> None and value(self) -> int"
@@ -37,7 +38,7 @@ class Uda:
         self.requires_order_by = requires_order_by
         self.allows_std_agg = allows_std_agg
         self.allows_window = allows_window
-        self.id = f"{made.__module__}:{made.__qualname__}"
+        self.id = function_id(made)
         self.__module__ = made.__module__
         self.__name__ = made.__name__
         self.__qualname__ = made.__qualname__
@@ -166,7 +167,7 @@ def uda(
         return lambda marked: uda(marked, **flags)
     if not isinstance(made, type):
         raise AppFileError(f"@uda marks {getattr(made, '__name__', made)!r}, which is not a class.", _EXAMPLE)
-    check_importable(made, "an aggregate", place_of_class(made))
+    check_importable(made, "an aggregate", place_of_class(made), may_travel=True)
     return Uda(made, **flags)
 
 

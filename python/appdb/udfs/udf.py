@@ -4,6 +4,7 @@ from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, did_you_mean, later, nearest
 from appdb.expressions.expr import Expr
 from appdb.udfs.calls import bind, has_columns, in_order, printed
+from appdb.udfs.programs import function_id, place_of_id
 from appdb.udfs.signatures import COROUTINE, check_body, check_importable, checked_timeout, innermost, refused, signature_of
 
 _MAX_BATCH = 10_000
@@ -69,7 +70,7 @@ class Udf:
 
     def __init__(self, function, batch_size=None, timeout_s=None, resource_pool=None, substitutions=(None,)):
         self.function = function
-        self.id = f"{function.__module__}:{function.__qualname__}"
+        self.id = function_id(function)
         self.__module__ = function.__module__
         self.__name__ = function.__name__
         self.__qualname__ = function.__qualname__
@@ -88,7 +89,8 @@ class Udf:
         if not hasattr(function, "__code__"):
             raise AppFileError(f"@{self.__name__}.overload marks no function written with def.", "Write it with def.")
         check_body(innermost(function))
-        if function.__module__ != self.__module__ or "<locals>" in function.__qualname__:
+        is_inside = "<locals>" in function.__qualname__ and place_of_id(self.id) is None
+        if function.__module__ != self.__module__ or is_inside:
             detail = f"An overload of {self.__name__} is not at the top level of its module."
             raise refused(innermost(function), detail, f"Put it below {self.__name__}, in the module {self.__module__}.")
         self._add(function, None)
@@ -204,7 +206,7 @@ def _mark(function, settings):
     if not hasattr(function, "__code__"):
         name = getattr(function, "__name__", type(function).__name__)
         raise AppFileError(f"@udf marks {name}, which is not a function written with def.", "Wrap it in a def.")
-    check_importable(function, "a UDF")
+    check_importable(function, "a UDF", may_travel=True)
     check_body(innermost(function))
     return Udf(function, **settings)
 

@@ -162,6 +162,8 @@ def _waited_for(call, functions):
 
 def _skipped_by_null(overload, args, kwargs):
     """Indexes and names of the arguments whose null skips the call: those of non-nullable parameters."""
+    if overload.parameters is None:
+        return ()
     by_place = [parameter for parameter in overload.parameters if parameter.mode != "keyword_only"]
     by_name = {parameter.name: parameter for parameter in overload.parameters}
     places = [place for place in range(len(args)) if not by_place[place].nullable]

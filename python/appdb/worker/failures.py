@@ -17,8 +17,12 @@ class Missing(Exception):
     """The application's code lacks the function."""
 
 
+class ProgramEnded(Missing):
+    """The program that defined the function has ended."""
+
+
 # The protocol form of the library's own exceptions: (kind, class name).
-_TOLD = {WrongType: ("wrong_type", "TypeError"), TooLate: ("timeout", "TimeoutError"), Missing: ("missing", "Missing")}
+_TOLD = {WrongType: ("wrong_type", "TypeError"), TooLate: ("timeout", "TimeoutError"), Missing: ("missing", "Missing"), ProgramEnded: ("missing", "ProgramEnded")}
 
 
 def worker_error(function, error, project_root, kind=None):

@@ -2,12 +2,16 @@
 
 import sys
 
+from appdb.worker import programs
 from appdb.worker.failures import Missing
 
 
 def loaded(function):
     """The Overload or Uda of a GraphFunction. Raises Missing when its module or its name no longer exists."""
     module = module_of(function["module"])
+    failure = programs.failure_of(module)
+    if failure is not None:
+        raise failure
     name, _, number = function["id"].partition(":")[2].partition("#")
     found = getattr(module, name, None)
     if number == "answer":
@@ -25,6 +29,16 @@ def loaded(function):
     if place >= len(overloads):
         raise Missing(f"{function['module']}:{name} has {len(overloads)} signatures; number {place + 1} is missing")
     return overloads[place]
+
+
+def callee(function):
+    """What `loaded` returns, or what fails each call of a function of a program that is missing."""
+    try:
+        return loaded(function)
+    except Missing as error:
+        if not function["module"].startswith(programs.PREFIX):
+            raise
+        return programs.Absent(function["id"], error)
 
 
 def described(modules):
@@ -74,6 +88,8 @@ def module_of(name):
     except ModuleNotFoundError as error:
         if not is_missing(name, error):
             raise
+        if name.startswith(programs.PREFIX):
+            raise programs.ended() from error
         raise Missing(f"the project has no module {name}") from error
 
 

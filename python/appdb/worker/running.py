@@ -6,7 +6,7 @@ from appdb.worker.calling import Callees
 from appdb.worker.concurrent import ConcurrentGraph, is_concurrent
 from appdb.worker.failures import worker_error
 from appdb.worker.graphs import Broken, Graph
-from appdb.worker.loading import loaded
+from appdb.worker.loading import callee
 from appdb.worker.outbox import TICK, Outbox
 from appdb.worker.watching import Watch
 
@@ -69,7 +69,7 @@ class Runner:
             overloads = {}
             for wanted in frame["functions"]:
                 function = wanted["id"]
-                overloads[function] = loaded(wanted)
+                overloads[function] = callee(wanted)
             functions = Callees(overloads, self._counts)
             if is_concurrent(frame, functions):
                 functions.outside = self._begin_flow()

@@ -23,6 +23,7 @@ export function tableChangeHandlers(
         const isPlannedFirst = body.change.change === "create_table" || body.change.change === "create_folder";
         return isPlannedFirst ? await deps.databases.find(target.database) : await openKnown(deps, db);
       };
+      if (body.program !== null) deps.programs.store(body.program);
       return async (emit, signal) => {
         const { copy: onMove, keepCode: onApplied } = deps.manifests;
         const { manifest, plan } = await changeDatabase(

@@ -23,6 +23,7 @@ import { type CreateFillRunner, createFillRunner } from "../databases/fill-runne
 import { createLocalManifests, type LocalManifests } from "../databases/local-manifests.ts";
 import { type OpenDatabase, OpenDatabases } from "../databases/open-databases.ts";
 import { openKnown } from "../databases/open-known.ts";
+import { ProgramCode } from "../databases/program-code.ts";
 import { RowFiles } from "../databases/row-files.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
 import { ScratchDatabases } from "../databases/scratch-databases.ts";
@@ -57,6 +58,9 @@ export interface DaemonDeps {
   renewWrites(database: string): Promise<void>;
   readonly manifests: LocalManifests;
   readonly scratch: ScratchDatabases;
+  readonly programs: ProgramCode;
+  /** Deletes the functions of programs that have ended, and ends the workers that have them. */
+  sweepPrograms(): void;
   /** Maximum size of a request body that is read into memory. */
   readonly body_bytes: number;
   closeWrites(): Promise<void>;
@@ -95,8 +99,9 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
   const mediaOf: MediaOf = (database, env) => localMediaPlace(join(home, HOME_PATHS.media, database), env);
+  const programs = new ProgramCode(join(home, HOME_PATHS.programs));
   const createRunner: CreateFillRunner = (database, ...job) =>
-    createFillRunner({ limits: config.limits, log, runtimes, mediaOf }, database, ...job);
+    createFillRunner({ limits: config.limits, log, runtimes, programs, mediaOf }, database, ...job);
   const writes = new Map<SqlPool, TableWrites>();
   const reads = new Map<SqlPool, DatabaseReads>();
   const sqlReads = new Map<SqlPool, SqlReads>();
@@ -218,7 +223,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
         row_files: rowFilesOf(name, sql),
         workers: queryWorkers,
         createRunner,
-        findCode: localCode(runtimes),
+        findCode: localCode(runtimes, programs),
       });
       reads.set(sql, made);
       return made;
@@ -247,6 +252,12 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       await Promise.all([...reads.values(), ...sqlReads.values()].map((one) => one[Symbol.asyncDispose]()));
     },
     manifests,
+    programs,
+    sweepPrograms() {
+      if (!programs.sweep()) return;
+      queryWorkers.endUnused();
+      for (const one of writes.values()) one.endPrograms();
+    },
     scratch: new ScratchDatabases({ home, databases, manifests, postgres, log }),
     body_bytes: config.limits.body_bytes,
     writesOf(name, sql) {
@@ -258,6 +269,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
         log,
         limits: config.limits,
         runtimes,
+        programs,
         manifests,
         mediaOf: (env) => mediaOf(name, env),
         printAddress: printLocalAddress(name),

@@ -5,6 +5,7 @@ import type { BoundQuery } from "@appdb/engine/catalog/bind-query";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import type { SqlPool } from "@appdb/engine/ports";
 import type { z } from "zod";
+import type { ProgramCode } from "../databases/program-code.ts";
 import type { RuntimeStore } from "../databases/runtime-store.ts";
 import type { TreeManifests } from "../databases/tree-manifests.ts";
 
@@ -20,8 +21,9 @@ export interface FoundCode {
 export type FindCode = (code: RequestCode, query: BoundQuery, called: readonly string[]) => Promise<FoundCode>;
 
 /** The code of a local query: the caller's own program. */
-export function localCode(runtimes: Pick<RuntimeStore, "save">): FindCode {
-  return async ({ functions, runtime }, _query, called) => {
+export function localCode(runtimes: Pick<RuntimeStore, "save">, programs: Pick<ProgramCode, "store">): FindCode {
+  return async ({ functions, program, runtime }, _query, called) => {
+    if (program !== null) programs.store(program);
     const known = new Set(functions.map(({ id }) => id));
     const missing = called.find((id) => !known.has(id));
     if (missing !== undefined)
@@ -56,8 +58,14 @@ export function hostedCode(sql: SqlPool, manifests: Pick<TreeManifests, "applied
   };
 }
 
-/** A query of a hosted database runs no code of its caller. @throws invalid_request */
-export function refuseRuntime({ runtime }: RequestCode): void {
+/** A hosted database runs no code of its caller. @throws invalid_request, function_missing */
+export function refuseCallersCode({ program, runtime }: RequestCode): void {
+  if (program !== null) {
+    throw appError("function_missing", {
+      detail: "A hosted database runs functions of its own project files; the request has functions of a program.",
+      hint: "Move the functions into a module of the project, and run: cli db update",
+    });
+  }
   if (runtime === null) return;
   throw appError("invalid_request", {
     detail: "A hosted database runs its own project files; the request has a runtime.",

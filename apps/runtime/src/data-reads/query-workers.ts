@@ -45,6 +45,11 @@ export class QueryWorkers implements AsyncDisposable {
     }
   }
 
+  /** Ends the workers without a query. */
+  endUnused(): void {
+    this.#release(this.#clock.now());
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     this.#release(Number.POSITIVE_INFINITY);

@@ -8,7 +8,7 @@ import { psqlHandlers } from "../api/psql-routes.ts";
 import { queryHandlers } from "../api/query-handlers.ts";
 import { rowHandlers } from "../api/row-routes.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
-import { refuseRuntime } from "../data-reads/query-code.ts";
+import { refuseCallersCode } from "../data-reads/query-code.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
@@ -39,7 +39,7 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
     ...podHandlers(app, deps),
     ...queryHandlers(deps.log, {
       openReads: async ({ body }) => {
-        refuseRuntime(body);
+        refuseCallersCode(body);
         await deps.ready();
         return deps.reads;
       },

@@ -1,6 +1,7 @@
 import type { POD_API } from "@appdb/contract/routes/pod-api";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
+import { refuseCallersCode } from "../data-reads/query-code.ts";
 import { changeDatabase, readDefinition, readHistory } from "../databases/table-changes.ts";
 import { findBrokenByChange } from "../services/broken-services.ts";
 
@@ -19,6 +20,7 @@ export function tableChangeHandlers(
       return await readHistory(sql, query);
     },
     tableChange: async ({ body: { files, project_root: _root, runtime: _runtime, services, ...request } }) => {
+      refuseCallersCode({ ...request, runtime: null });
       await deps.disk.admit();
       await deps.ready();
       const runtime = files === null ? null : runtimes.of(files);

@@ -6,12 +6,15 @@ import { destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Logger, QueryAnswerer, UdfRunner } from "@appdb/engine/ports";
 import type { OpenDatabase } from "./open-databases.ts";
+import type { ProgramCode } from "./program-code.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 export interface FillRunnerDeps {
   readonly limits: Pick<ServiceSpec["limits"], "workers" | "function_timeout_ms" | "worker_memory_mb">;
   readonly log: Logger;
   readonly runtimes: Pick<RuntimeStore, "find">;
+  /** Functions of running programs; undefined: there are none. */
+  readonly programs?: ProgramCode;
   /** The place of a database's media, by the environment of the job. */
   mediaOf(database: string, env: Readonly<Record<string, string>>): MediaPlace;
 }
@@ -39,7 +42,7 @@ export async function createFillRunner(
     });
   }
   const { createPythonWorkers } = await import("@appdb/python-runtime/workers/python-workers");
-  const { runtime } = stored;
+  const runtime = deps.programs?.extend(stored.runtime, modules) ?? stored.runtime;
   const { openMedia } = await import("../media/open-media.ts");
   const { tables } = await loadCatalog(database.sql);
   const media = openMedia({

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { MANIFEST_VERSION, type Manifest, manifestSchema } from "@appdb/contract/manifest";
 import { parseLocalTarget } from "@appdb/contract/names";
+import { isProgramFunction } from "@appdb/contract/program-code";
 import { VERSION } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
 import { folderSchema } from "@appdb/engine/target";
@@ -18,8 +19,9 @@ import type { RuntimeStore } from "./runtime-store.ts";
  */
 export interface LocalManifests {
   store(runtimeId: string, target: string, manifest: Manifest): void;
-  /** Keeps the functions of a change of one table, which no application file may have. */
-  keepCode(target: string, code: ChangeCode): void;
+  /** Keeps the functions of a change of one table, which no application file may have. Functions of programs are kept
+   *  while a column calls them. */
+  keepCode(target: string, code: ChangeCode, isCalled: (id: string) => boolean): void;
   /** Copies what a table that moves needs to another target, which keeps what it has. */
   copy(runtimeId: string, from: string, to: string): void;
   /** Gives a new database a folder of its own, with what another such database has. */
@@ -89,8 +91,10 @@ export function createLocalManifests({
     forget(database) {
       rmSync(ownFolder(database), { recursive: true, force: true });
     },
-    keepCode(target, code) {
-      writeCode(target, joined(codeOf(target) ?? NO_CODE, code));
+    keepCode(target, code, isCalled) {
+      const { functions, resource_pools: pools } = joined(codeOf(target) ?? NO_CODE, code);
+      const kept = functions.filter(({ id }) => !isProgramFunction(id) || isCalled(id));
+      writeCode(target, { functions: kept, resource_pools: pools });
     },
     async applied(runtimeId, target) {
       const code = codeOf(target);

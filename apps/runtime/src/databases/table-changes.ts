@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { Manifest } from "@appdb/contract/manifest";
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { SchemaPlan } from "@appdb/contract/plan";
+import { isProgramModule } from "@appdb/contract/program-code";
 import type { Progress } from "@appdb/contract/routes/local";
 import type {
   HistoryEntry,
@@ -33,7 +34,11 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
   /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
   readonly owns_projects: boolean;
   /** Called when the tables are changed, before fills have ended; `target` is the folder of the changed table. */
-  readonly onApplied?: (target: string, code: Pick<Manifest, "functions" | "resource_pools">) => void;
+  readonly onApplied?: (
+    target: string,
+    code: Pick<Manifest, "functions" | "resource_pools">,
+    isCalled: (id: string) => boolean,
+  ) => void;
   /** Called before a table of this runtime moves from one folder to another. */
   readonly onMove?: (runtimeId: string, from: string, to: string) => void;
 }
@@ -44,7 +49,7 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
  */
 export async function changeDatabase(
   deps: TableChangeDeps,
-  { change, dry_run: isDry, on_error: onError, project_root: projectRoot, runtime, ...code }: Request,
+  { change, dry_run: isDry, on_error: onError, program: _, project_root: projectRoot, runtime, ...code }: Request,
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {
@@ -70,7 +75,11 @@ export async function changeDatabase(
     { sql, clock: deps.clock, log: deps.log },
     { ...request, runtime_id: runtimeId },
   );
-  if (!isDry && "table" in change) deps.onApplied?.(parseTablePath(`${deps.uri}/${change.table}`).target.text, code);
+  if (!isDry && "table" in change && deps.onApplied !== undefined) {
+    const tables = JSON.stringify((await loadCatalog(sql)).tables);
+    const isCalled = (id: string) => tables.includes(JSON.stringify(id));
+    deps.onApplied(parseTablePath(`${deps.uri}/${change.table}`).target.text, code, isCalled);
+  }
   await watchJobs({ sql, clock: deps.clock }, jobs, onProgress, signal);
   return { plan, manifest };
 }
@@ -100,7 +109,7 @@ async function appFileFor(
   change: Request["change"],
   functions: Request["functions"],
 ): Promise<string | null> {
-  const own = functions[0]?.source.file ?? null;
+  const own = functions.find(({ module }) => !isProgramModule(module))?.source.file ?? null;
   if (!("table" in change)) return own;
   const runtimeId = await findRuntime(sql, parseTablePath(`${uri}/${change.table}`));
   return (runtimeId === null ? null : runtimes.find(runtimeId)?.app_file) ?? own;
@@ -114,7 +123,13 @@ export async function readDefinition(
   const path = parseTablePath(`${uri}/${text}`);
   const catalog = await catalogOf(sql);
   const stored = requireStored(catalog, path);
-  return { definition: declarationOf(catalog, stored), functions: [], resource_pools: [], runtime: null };
+  return {
+    definition: declarationOf(catalog, stored),
+    functions: [],
+    resource_pools: [],
+    runtime: null,
+    program: null,
+  };
 }
 
 /** Lists the changes of a database or of one table. */

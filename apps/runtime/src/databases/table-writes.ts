@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { MediaPlace } from "@appdb/contract/media-place";
+import { isProgramModule } from "@appdb/contract/program-code";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
@@ -19,6 +20,7 @@ import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { collectHourly } from "./collect-hourly.ts";
 import { LazyWorkers } from "./lazy-workers.ts";
 import { emptyManifest } from "./local-manifests.ts";
+import type { ProgramCode } from "./program-code.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 /** Releases resources, above all Python processes, after this time without rows. */
@@ -30,6 +32,8 @@ export interface TableWritesDeps {
   readonly log: Logger;
   readonly limits: ServiceSpec["limits"];
   readonly runtimes: Pick<RuntimeStore, "find">;
+  /** Functions of running programs; undefined: there are none. */
+  readonly programs?: ProgramCode;
   /** Manifests of applied updates. */
   readonly manifests: { applied(runtimeId: string, target: string): Promise<Manifest> };
   /** The place of the database's media, by the environment of a runtime. */
@@ -98,6 +102,11 @@ export class TableWrites implements AsyncDisposable {
     this.#release(() => true);
   }
 
+  /** Ends the workers that run functions of programs; the next row starts others. */
+  endPrograms(): void {
+    this.#release((one) => one.runs_programs);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     this.renew();
@@ -121,6 +130,8 @@ interface Opened {
   readonly endpoints: Endpoints;
   /** Names of the services with the insert routes. */
   readonly inserts: Readonly<Record<OnError, string>>;
+  /** Whether a function of a program computes a column. */
+  readonly runs_programs: boolean;
   close(): Promise<void>;
 }
 
@@ -132,14 +143,20 @@ class OpenedTables {
   #usedAt: number;
   #whenIdle = (): void => undefined;
   has_failed = false;
+  runs_programs = false;
 
   constructor(deps: TableWritesDeps, runtimeId: string | null, target: string) {
     this.#deps = deps;
     this.#usedAt = deps.clock.now();
     this.#opening = open(deps, runtimeId, target);
-    this.#opening.catch(() => {
-      this.has_failed = true;
-    });
+    this.#opening.then(
+      (opened) => {
+        this.runs_programs = opened.runs_programs;
+      },
+      () => {
+        this.has_failed = true;
+      },
+    );
   }
 
   async use<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
@@ -169,14 +186,16 @@ class OpenedTables {
 }
 
 async function open(
-  { sql, clock, log, limits, runtimes, manifests, mediaOf, printAddress }: TableWritesDeps,
+  { sql, clock, log, limits, runtimes, programs, manifests, mediaOf, printAddress }: TableWritesDeps,
   runtimeId: string | null,
   target: string,
 ): Promise<Opened> {
   // Without a runtime, the tables were made by requests, and none of their columns needs Python.
-  const runtime = runtimeId === null ? undefined : runtimes.find(runtimeId)?.runtime;
-  if (runtimeId !== null && runtime === undefined) throw filesRemoved(target);
+  const stored = runtimeId === null ? undefined : runtimes.find(runtimeId)?.runtime;
+  if (runtimeId !== null && stored === undefined) throw filesRemoved(target);
   const applied = runtimeId === null ? emptyManifest() : await manifests.applied(runtimeId, target);
+  const modules = applied.functions.map(({ module }) => module);
+  const runtime = stored === undefined ? undefined : (programs?.extend(stored, modules) ?? stored);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
   const tables = declaredTables(await loadCatalog(sql), folderSchema(target), own, applied.tables);
@@ -223,6 +242,7 @@ async function open(
   return {
     endpoints,
     inserts: { abort: inserts.abort.name, ignore: inserts.ignore.name },
+    runs_programs: modules.some(isProgramModule),
     close: async () => {
       collecting[Symbol.dispose]();
       await endpoints[Symbol.asyncDispose]();

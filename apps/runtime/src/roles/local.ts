@@ -79,7 +79,7 @@ async function runDaemon(config: DaemonConfig, home: string, program: ServicePro
     log.info({ port, version: VERSION }, "the daemon listens");
     const resumed = resumeWork(deps, starting, stop.requested, log);
     const parking = repeat(stop.requested, PARK_EVERY_MS, () => parkDatabases(deps));
-    const sweeping = repeat(stop.requested, SWEEP_EVERY_MS, () => sweepScratch(deps));
+    const sweeping = repeat(stop.requested, SWEEP_EVERY_MS, () => sweepProcesses(deps));
     const reason = await stop.requested;
     log.info({ reason }, "the daemon stops");
     await resumed;
@@ -120,8 +120,13 @@ async function parkDatabases({ databases, log, services }: DaemonDeps): Promise<
     });
 }
 
-/** Deletes databases whose process has ended. */
-async function sweepScratch({ log, scratch }: DaemonDeps): Promise<void> {
+/** Deletes databases and functions whose process has ended. */
+async function sweepProcesses({ log, scratch, sweepPrograms }: DaemonDeps): Promise<void> {
+  try {
+    sweepPrograms();
+  } catch (error) {
+    log.warn({ err: error }, "looking for ended programs failed");
+  }
   await scratch.sweep().catch((error: unknown) => {
     log.warn({ err: error }, "looking for scratch databases failed");
   });

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { functionSchema } from "../manifest.ts";
+import { programSchema } from "../program-code.ts";
 import { querySchema } from "../query.ts";
 import { resourcePoolSchema } from "../resource-pool.ts";
 import { runtimeSchema } from "../runtime.ts";
@@ -11,6 +12,8 @@ export const requestCodeSchema = z.strictObject({
   resource_pools: z.array(resourcePoolSchema).max(100).default([]),
   /** Python and project of the caller, for a local database. Hosted databases run their own project files: null. */
   runtime: runtimeSchema.nullable().default(null),
+  /** Functions of the calling program that no module has. Hosted databases refuse them. */
+  program: programSchema.nullable().default(null),
 });
 
 /** A read by an expression tree. Tables are paths within the database: `docs`, `reports/docs`. It has no parameters. */

@@ -1,3 +1,4 @@
+import { PROGRAM_ENDED } from "@appdb/contract/program-code";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { viewOfRows } from "../catalog/sql-names.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
@@ -63,6 +64,13 @@ export function ownErrors(errors: Readonly<Record<string, UdfError>>): CellError
  *  disk is full, or the database is away. It never replaces the value of a cell. */
 export function isOfApplication(errors: Readonly<Record<string, UdfError>>): boolean {
   return Object.values(errors).some(({ kind, type }) => kind === "import" || kind === "missing" || OF_PLACE.has(type));
+}
+
+/** True for such an error that refuses a new row. A function whose program has ended fails only the cell: later values
+ *  come from a recompute, after the function was moved. */
+export function refusesRow(errors: Readonly<Record<string, UdfError>>): boolean {
+  const others = Object.entries(errors).filter(([, { type }]) => type !== PROGRAM_ENDED);
+  return isOfApplication(Object.fromEntries(others));
 }
 
 function propagateError(read: string, cause: CellError): CellError {

@@ -1,4 +1,5 @@
 import type { CellErrorRecord, TableErrors } from "@appdb/contract/jobs";
+import { shownFunctionName } from "@appdb/contract/program-code";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { shownColumn } from "../catalog/hidden-columns.ts";
 import { viewOfRows } from "../catalog/sql-names.ts";
@@ -157,7 +158,7 @@ function cellsOf(text: string, only: readonly string[] | null): Omit<CellErrorRe
             column,
             errortype: error.type,
             errormsg: error.message,
-            function: error.function ?? null,
+            function: error.function == null ? null : shownFunctionName(error.function),
             cause: error.column ?? null,
           },
         ],

@@ -1,5 +1,6 @@
 import { type AppError, appError, type ErrorCode, isErrorCode } from "@appdb/contract/errors";
 import { OPERATORS, shownFunction } from "@appdb/contract/operators";
+import { isProgramFunction, shownFunctionName } from "@appdb/contract/program-code";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { indexOfHiddenColumn, shownColumn } from "../catalog/hidden-columns.ts";
@@ -197,29 +198,35 @@ export function describeUdfError(error: UdfError, text?: string): string {
     case "raised":
       return `${failedPart(error, text)} raised ${error.type}: ${error.message}`;
     case "wrong_type":
-      return `${error.function} returned the wrong type: ${error.message}`;
+      return `${shownFunctionName(error.function)} returned the wrong type: ${error.message}`;
     case "missing":
-      return `it needs ${error.function}, which is missing: ${error.message}`;
+      return `it needs ${shownFunctionName(error.function)}, which is missing: ${error.message}`;
     case "skipped":
       return `it reads a column that has no value: ${error.message}`;
     default:
-      return `${error.function}: ${error.message}`;
+      return `${shownFunctionName(error.function)}: ${error.message}`;
   }
 }
 
 /** The failed part: a function by its name, an operator by its expression or its sign. */
 export function failedPart(error: UdfError, text?: string): string {
-  if (!OPERATORS.has(error.function)) return error.function;
+  if (!OPERATORS.has(error.function)) return shownFunctionName(error.function);
   if (text === undefined) return `the operator ${shownFunction(error.function)}`;
   return text.length <= LONGEST_TEXT
     ? text
     : `${shownFunction(error.function)} in ${text.slice(0, LONGEST_TEXT - 3)}...`;
 }
 
+/** The next step for a missing function; `instead` of restoring it. */
+export function missingHint(error: UdfError, instead: string): string {
+  if (!isProgramFunction(error.function)) return `Restore the function, or ${instead}.`;
+  return "Move the function into a module of the project, for example functions.py, and run add_computed_column() again with if_exists='replace'.";
+}
+
 function hintFor(error: UdfError): string {
   switch (error.kind) {
     case "missing":
-      return "Nothing was stored. Restore the function, or change the column and run `cli schema update`.";
+      return `Nothing was stored. ${missingHint(error, "change the column and run `cli schema update`")}`;
     case "timeout":
       return "Nothing was stored. Make the function faster, give it smaller inputs, or set its own limit: `timeout=` of `@db.udf` or `@db.iterator`.";
     case "died":

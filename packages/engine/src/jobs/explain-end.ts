@@ -4,7 +4,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
 import { shownRowKey } from "../catalog/shown-values.ts";
 import { columnLabel, viewOfRows } from "../catalog/sql-names.ts";
-import { describeUdfError, failedPart } from "../compute/run-graph.ts";
+import { describeUdfError, failedPart, missingHint } from "../compute/run-graph.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { SqlPool } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
@@ -34,7 +34,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
     code: isManual ? "recompute_failed" : "fill_failed",
     detail: `${columnLabel(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done. ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew ? column : null, done)}`,
     hint: isMissing
-      ? "Restore the function, or change the column and run `cli schema update`."
+      ? missingHint(error, "change the column and run `cli schema update`")
       : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
     meta: {
       table: job.table_name,

@@ -1,5 +1,5 @@
 import { AppError, appError, type ErrorCode } from "@appdb/contract/errors";
-import { cellErrorCode, describeUdfError, storeFailure } from "../compute/run-graph.ts";
+import { cellErrorCode, describeUdfError, missingHint, storeFailure } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
 import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts";
 
@@ -49,7 +49,7 @@ export function computeError(query: string, where: FailedAt, error: UdfError): E
     detail: `The query ${query}, ${placeOf(where)}: ${describeUdfError(error)}${at}`,
     hint:
       error.kind === "missing"
-        ? "Restore the function, or change the query and run `cli service update`."
+        ? missingHint(error, "change the query and run `cli service update`")
         : "Exclude such rows with where(), or change the expression.",
     meta: {
       query,

@@ -1,6 +1,6 @@
 import type { OnError } from "@appdb/contract/jobs";
 import type { CatalogFunction } from "../catalog/catalog.ts";
-import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
+import { type CellErrors, ownErrors, refusesRow, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
 import { checkedMedia, type Row, type RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph, bindPython, cellError, runCells } from "../compute/run-graph.ts";
@@ -97,7 +97,7 @@ export class ComputeStage {
     const lacksGiven = layout.slots.some(
       ({ name, origin, nullable }) => origin === "input" && !nullable && errors[name] !== undefined,
     );
-    if (hasNoKey || lacksGiven || isOfApplication(found)) throw cellError(layout.whole, found);
+    if (hasNoKey || lacksGiven || refusesRow(found)) throw cellError(layout.whole, found);
     row[layout.errors] = JSON.stringify(errors);
     return errors;
   }

@@ -4,7 +4,7 @@ import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import { KeyedMutex } from "../batching/keyed-mutex.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { planAnswer, rowError } from "../compute/answer-graph.ts";
-import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
+import { type CellErrors, ownErrors, refusesRow, spreadErrors } from "../compute/cell-errors.ts";
 import { storedSlots } from "../compute/row-layout.ts";
 import { type BoundGraph, bindPython, runCells } from "../compute/run-graph.ts";
 import type { IdempotentRequest } from "../idempotency/request-store.ts";
@@ -183,7 +183,7 @@ export class RowUpdater {
     if (found === null) return errors;
     // A broken file never replaces the previous one.
     const isBroken = shape.checked.some((name) => found[name] !== undefined);
-    if (onError === "abort" || isBroken || isOfApplication(found)) throw rowError(layout, change.answerer, found);
+    if (onError === "abort" || isBroken || refusesRow(found)) throw rowError(layout, change.answerer, found);
     return spreadErrors(layout.whole, shape.dependent_names, { ...errors, ...ownErrors(found) });
   }
 

@@ -1,0 +1,93 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { createHash } from "node:crypto";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { programModule } from "@appdb/contract/program-code";
+import type { Runtime } from "@appdb/contract/runtime";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { ProgramCode } from "./program-code.ts";
+
+const RUNTIME: Runtime = {
+  python: "python",
+  python_source: "test",
+  project_root: "/project",
+  library_paths: ["/library"],
+  env: {},
+};
+const CONTENT = Buffer.from("appdb 3.11\nbytes").toString("base64");
+const MODULE = programModule(createHash("sha256").update(Buffer.from(CONTENT, "base64")).digest("hex"));
+
+let folder: string;
+let programs: ProgramCode;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "appdb-programs-"));
+  programs = new ProgramCode(join(folder, "programs"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const foldersOf = (runtime: Runtime) => runtime.library_paths.slice(1);
+
+async function withProgram(work: (program: ChildProcess & { readonly pid: number }) => Promise<void>): Promise<void> {
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { stdio: "ignore" });
+  try {
+    await work(child as ChildProcess & { readonly pid: number });
+  } finally {
+    await end(child);
+  }
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  child.kill("SIGKILL");
+  await once(child, "exit");
+}
+
+test("stores content under a name of its own and never reads it", async () => {
+  await withProgram(async ({ pid }) => {
+    programs.store({ pid, modules: [CONTENT] });
+    const [place = ""] = foldersOf(programs.extend(RUNTIME, ["app", MODULE]));
+    expect(readdirSync(place).sort()).toEqual([`${MODULE}.content`, `${MODULE}.py`]);
+    expect(readFileSync(join(place, `${MODULE}.content`), "utf8")).toBe(CONTENT);
+    expect(statSync(place).mode & 0o777).toBe(0o700);
+    expect(statSync(join(place, `${MODULE}.py`)).mode & 0o777).toBe(0o600);
+  });
+});
+
+test("leaves workers without such functions alone", async () => {
+  await withProgram(async ({ pid }) => {
+    programs.store({ pid, modules: [CONTENT] });
+    expect(programs.extend(RUNTIME, ["app"])).toBe(RUNTIME);
+    expect(foldersOf(programs.extend(RUNTIME, [programModule("0".repeat(64))]))).toEqual([]);
+  });
+});
+
+test("deletes the code of an ended program and keeps that of others", async () => {
+  await withProgram(async (first) => {
+    await withProgram(async (second) => {
+      programs.store({ pid: first.pid, modules: [CONTENT] });
+      programs.store({ pid: second.pid, modules: [CONTENT] });
+      expect(programs.sweep()).toBe(false);
+      const both = foldersOf(programs.extend(RUNTIME, [MODULE]));
+      expect(both).toHaveLength(2);
+      await end(first);
+      const [left = ""] = foldersOf(programs.extend(RUNTIME, [MODULE]));
+      expect(programs.sweep()).toBe(true);
+      expect(both.filter((one) => existsSync(one))).toEqual([left]);
+      await end(second);
+      expect(programs.sweep()).toBe(true);
+      expect(foldersOf(programs.extend(RUNTIME, [MODULE]))).toEqual([]);
+    });
+  });
+});
+
+test("refuses a process that does not run", async () => {
+  let ended = 0;
+  await withProgram(async ({ pid }) => {
+    ended = pid;
+  });
+  expect(() => programs.store({ pid: ended, modules: [CONTENT] })).toThrow(/does not run on the machine of the daemon/);
+  expect(existsSync(join(folder, "programs"))).toBe(false);
+});

@@ -1,0 +1,121 @@
+"""Functions of the program itself, as a request sends them: by value, each under a name made from its content."""
+
+import os
+import sys
+from base64 import b64encode
+
+from appdb._folder import LIBRARY_FOLDER
+from appdb.appfile.sources import sha256_hex
+from appdb.declare.errors import Error
+from appdb.udfs.programs import PREFIX, of_pytest, place_of_id
+
+#: Of one function with all that it uses.
+_MOST_BYTES = 24_000_000
+
+
+class Sent:
+    """Functions of the program: their content, and the names that replace those of the program."""
+
+    def __init__(self, functions):
+        self._contents = {}  # By place.
+        owners = {place: one.owner for one in functions for place in [place_of_id(one.id)] if place is not None}
+        for place, owner in owners.items():
+            self._contents[place] = _content(owner)
+        self._digests = {place: sha256_hex(content) for place, content in self._contents.items()}
+
+    def __bool__(self):
+        return bool(self._contents)
+
+    def document(self):
+        """The `program` of a request."""
+        modules = [b64encode(content).decode() for content in dict.fromkeys(self._contents.values())]
+        return {"pid": os.getpid(), "modules": modules}
+
+    def digest(self, id):
+        """The digest of a function's code; None for one of a module."""
+        return self._digests.get(place_of_id(id))
+
+    def named(self, value):
+        """A document in which the functions have their names for workers."""
+        if isinstance(value, str):
+            place, colon, name = value.partition(":")
+            digest = self._digests.get(place) if place.startswith(PREFIX) else None
+            return value if digest is None else f"{PREFIX}{digest[:32]}{colon}{name}"
+        if isinstance(value, dict):
+            return {key: self.named(one) for key, one in value.items()}
+        if isinstance(value, list):
+            return [self.named(one) for one in value]
+        return value
+
+
+def import_folders():
+    """Folders from which the program imports its own modules, besides those of its Python."""
+    prefixes = {os.path.realpath(prefix) + os.sep for prefix in (sys.prefix, sys.base_prefix, sys.exec_prefix)}
+    found = []
+    for entry in sys.path:
+        path = os.path.realpath(entry or os.getcwd())
+        installed = {"site-packages", "dist-packages"} & set(path.split(os.sep))
+        if os.path.isdir(path) and not installed and not path.startswith(tuple(prefixes)):
+            found.append(path)
+    return found
+
+
+def _content(owner):
+    name = owner.__name__
+    pickled = _pickled(owner, name)
+    content = b"appdb %d.%d\n" % sys.version_info[:2] + pickled
+    if len(content) <= _MOST_BYTES:
+        return content
+    raise Error(
+        f"{name} and the values that it uses have {len(content)} bytes; a worker takes {_MOST_BYTES}.",
+        "Read the values from a file inside the function, or move both into a module of the project.",
+        "request_too_large",
+    )
+
+
+def _pickled(owner, name):
+    pickler = _pickler(name)
+    tests = [module for module in list(sys.modules.values()) if _is_of_tests(module)]
+    for module in tests:
+        pickler.register_pickle_by_value(module)
+    try:
+        return pickler.dumps((name, owner))
+    except Exception as error:
+        variable = _culprit(pickler, owner)
+        raise Error(
+            f"{name} cannot be sent to a worker{variable}: {error}",
+            "Make the value inside the function, or move both into a module of the project, for example functions.py.",
+            "app_invalid",
+        ) from error
+    finally:
+        for module in tests:
+            pickler.unregister_pickle_by_value(module)
+
+
+def _pickler(name):
+    try:
+        import cloudpickle
+    except ImportError as error:
+        raise Error(
+            f"{name} is defined in this program, not in a module. To send it to a worker, appdb needs cloudpickle.",
+            "Install it: pip install 'appdb[data]'. Or move the function into a module of the project.",
+            "environment_failed",
+        ) from error
+    return cloudpickle
+
+
+def _is_of_tests(module):
+    file = getattr(module, "__file__", None)
+    return isinstance(file, str) and not file.startswith(LIBRARY_FOLDER) and of_pytest(module)
+
+
+def _culprit(pickler, owner):
+    """Names the first value that a function uses and that cannot be pickled."""
+    from appdb.udfs.code_text import named_values
+
+    for name, value in named_values(owner):
+        try:
+            pickler.dumps(value)
+        except Exception:
+            return f", because it uses '{name}' ({type(value).__module__}.{type(value).__qualname__})"
+    return ""
