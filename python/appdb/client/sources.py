@@ -83,8 +83,8 @@ def _pandas_rows(frame, columns):
     names = list(frame.columns)
     for at in range(0, len(frame), _PIECE):
         piece = frame.iloc[at : at + _PIECE]
-        columns = [_pandas_values(piece[name], columns.get(name.lower())) for name in names]
-        for values in zip(*columns):
+        lists = [_pandas_values(piece[name], columns.get(name.lower())) for name in names]
+        for values in zip(*lists):
             yield dict(zip(names, values))
 
 
