@@ -27,6 +27,7 @@ class Connection:
         self._find = find
         self._lock = threading.Lock()
         self._idle = []  # (server, connection)
+        self.takes_columns = None  # Whether the server knows frames of columns; None: it was not asked.
 
     def call(self, method, path, document=None, query=None, headers=None):
         """Sends a JSON document and returns the one of the response. Raises Error."""
