@@ -43,8 +43,9 @@ def _ints(values):
 
 
 def _floats(values):
-    # A sum is finite only if all its numbers are.
-    return [little("d", values)] if math.isfinite(sum(values)) else None
+    # A sum is finite only if all its numbers are, and mostly if they are.
+    isfinite = math.isfinite
+    return [little("d", values)] if isfinite(sum(values)) or all(map(isfinite, values)) else None
 
 
 def _strings(values):

@@ -161,7 +161,7 @@ def packed_array(values, form):
         if compute.any(nan).as_py():
             values = compute.if_else(nan, pyarrow.scalar(None, values.type), values)
     values = read(pyarrow, values)
-    if values is None:
+    if values is None or (form == "f64" and not compute.all(compute.is_finite(values)).as_py()):
         return None
     nulls = None
     if values.null_count:
