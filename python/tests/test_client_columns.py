@@ -74,7 +74,7 @@ def test_rows_of_different_names_are_sent_as_lines(server, docs):
     assert set(server.forms) == {None}
 
 
-def test_rows_that_are_no_plain_dicts_are_sent_as_lines(server, docs):
+def test_rows_of_other_classes_are_sent_as_lines(server, docs):
     class Row(dict):
         pass
 

@@ -1,7 +1,7 @@
 """Rows by columns: the form in which many rows are sent. docs/data-api.md describes its frames.
 
 A piece is some rows that are sent together. A column that has exactly the Python type of its kind is sent as the bytes
-of its values, any other as JSON. Rows that are no plain columns are sent as lines of JSON, whose errors name them.
+of its values, any other as JSON. Rows that do not form columns are sent as lines of JSON, whose errors name them.
 """
 
 import json
@@ -116,7 +116,7 @@ def _line_frame(lines):
 
 
 def _column_frame(piece, refs):
-    """The parts of a frame; None if the rows are no plain columns."""
+    """The parts of a frame; None if the rows do not form columns."""
     columns = piece.columns()
     if columns is None:
         return None
