@@ -14,10 +14,26 @@ def values_of(n):
 
 
 def insert(rows, _dsn):
+    return _insert(rows, lambda given: given)
+
+
+def insert_frame(rows, _dsn):
+    import pandas
+
+    return _insert(rows, pandas.DataFrame)
+
+
+def insert_arrow(rows, _dsn):
+    import pyarrow
+
+    return _insert(rows, pyarrow.Table.from_pylist)
+
+
+def _insert(rows, made_of):
     import appdb as db
 
     table = db.get_table("library/written")
-    given = [values_of(n) for n in range(rows)]
+    given = made_of([values_of(n) for n in range(rows)])
     began = time.perf_counter()
     status = table.insert(given)
     ms = (time.perf_counter() - began) * 1000
@@ -74,4 +90,5 @@ def prepare(rows, _dsn):
 
 if __name__ == "__main__":
     name, rows, dsn = sys.argv[1:]
-    print(json.dumps({"prepare": prepare, "insert": insert, "collect": collect, "adbc": adbc, "cursor": cursor}[name](int(rows), dsn)))
+    measures = {one.__name__: one for one in (prepare, insert, insert_frame, insert_arrow, collect, adbc, cursor)}
+    print(json.dumps(measures[name](int(rows), dsn)))

@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgpack
 
+from column_frames import read_frames
+
 
 def column(name, kind="string", nullable=False, key=False, computed=None, **type):
     """A column of a definition."""
@@ -59,6 +61,8 @@ class FakeDatabase(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.tables = {"docs": DOCS}
         self.requests = []  # (method, path, query, body)
+        self.takes_columns = True  # Whether inserts can have frames of columns.
+        self.forms = []  # Of each frame, by column; None for a frame of lines.
         self.headers = []
         self.connections = set()
         self.results = []  # Bytes, or lists of messages, of the next queries.
@@ -126,6 +130,12 @@ class Handler(BaseHTTPRequestHandler):
         server.connections.add(self.client_address)
         server.headers.append(dict(self.headers))
         is_json = self.headers.get("content-type", "").startswith("application/json")
+        if self.headers.get("content-type") == "application/vnd.appdb.columns":
+            if not server.takes_columns:
+                return self.document(415, {"code": "unsupported_media_type", "detail": "Send JSON."})
+            frames = list(read_frames(body))
+            server.forms += [forms for forms, _ in frames]
+            body = b"".join(json.dumps(row).encode() + b"\n" for _, rows in frames for row in rows)
         server.requests.append((self.command, path, query, json.loads(body) if is_json and body else body))
         for end, (status, document) in list(server.answers.items()):
             if path.endswith(end):

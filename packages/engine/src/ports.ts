@@ -71,11 +71,13 @@ export interface SqlConnection {
 
 /** A connection between BEGIN and COMMIT. */
 export interface SqlTransaction extends SqlConnection {
-  /** Runs `COPY ... FROM STDIN` with `rows`, texts of whole rows in PostgreSQL's text format. They are pulled as
-   *  fast as PostgreSQL takes them. Returns their number. An error of `rows` ends it.
+  /** Runs `COPY ... FROM STDIN` with `rows`, texts of whole rows in PostgreSQL's text format, or bytes in its binary
+   *  format. They are pulled as fast as PostgreSQL takes them. Returns their number. An error of `rows` ends it.
    *  @throws as `query`; the SqlError has the line of the refused row */
-  copy(text: string, rows: Iterable<string> | AsyncIterable<string>): Promise<number>;
+  copy(text: string, rows: CopyRows): Promise<number>;
 }
+
+export type CopyRows = Iterable<string | Buffer> | AsyncIterable<string | Buffer>;
 
 /** A pool of connections to one database with session settings `timezone=UTC`, `datestyle=ISO`,
  *  `extra_float_digits=1`. Vector searches use `hnsw.ef_search` of the engine. */

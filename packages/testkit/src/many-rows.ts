@@ -16,6 +16,7 @@ import {
 import { type Answered, openTestCatalog, type ServedRoutes, type ServeParts } from "./test-catalog.ts";
 
 export const PLAIN_INPUTS = ["sku", "n", "price", "ok", "at", "day", "tag", "doc", "blob", "parts", "words"];
+const DIRECT_INPUTS = PLAIN_INPUTS.filter((name) => name !== "parts" && name !== "words");
 /** Nothing is computed, so it is written by COPY. */
 export const PLAIN = aTable("plain", [
   aColumn("sku", "string", { primary_key: true }),
@@ -30,6 +31,11 @@ export const PLAIN = aTable("plain", [
   aColumn("parts", "array", { nullable: true, type: { kind: "array", dtype: "float32" } }),
   aColumn("words", "array", { nullable: true, type: { kind: "array", dtype: "string" } }),
 ]);
+/** The same without arrays, which COPY's binary format does not take. */
+const DIRECT = aTable(
+  "direct",
+  PLAIN.columns.filter(({ type }) => type.kind !== "array"),
+);
 export const DOCS = aTable("docs", [
   aUuid7Key(),
   aColumn("title", "string"),
@@ -48,7 +54,7 @@ export const RIDES = aTable("rides", [
 ]);
 
 export const MANY_ROWS_MANIFEST: Manifest = aManifest({
-  tables: [PLAIN, DOCS, ITEMS, RIDES],
+  tables: [PLAIN, DIRECT, DOCS, ITEMS, RIDES],
   functions: [aFunction("udfs:fare", "float")],
   services: [
     {
@@ -57,6 +63,7 @@ export const MANY_ROWS_MANIFEST: Manifest = aManifest({
       source: { file: "app.py", line: 1 },
       routes: [
         aRowRoute("plain", PLAIN_INPUTS, PLAIN_INPUTS),
+        aRowRoute("direct", DIRECT_INPUTS, DIRECT_INPUTS),
         aRowRoute("docs", ["title"], ["loud", "title"]),
         aRowRoute("items", ["sku", "n"], ["sku", "inv"]),
         aRowRoute("items", ["sku", "n"], ["sku", "inv"], { path: "/ignoring-items", on_error: "ignore" }),

@@ -27,6 +27,7 @@ class Connection:
         self._find = find
         self._lock = threading.Lock()
         self._idle = []  # (server, connection)
+        self.takes_columns = None  # Whether the server knows frames of columns; None: it was not asked.
 
     def call(self, method, path, document=None, query=None, headers=None):
         """Sends a JSON document and returns the one of the response. Raises Error."""
@@ -63,6 +64,8 @@ class Connection:
         if query:
             full += "?" + urllib.parse.urlencode(query)
         is_stream = body is not None and not isinstance(body, bytes)
+        if is_stream:
+            body = _UntilAnswered(raw.sock, body)
         try:
             raw.request(method, full, body, {**server.headers, **(headers or {})}, encode_chunked=is_stream)
         except (BrokenPipeError, ConnectionResetError):
@@ -82,6 +85,8 @@ class Connection:
             raw.close()
             raise
         answer = Answer(self, server, raw, response)
+        if is_stream and not body.is_sent:
+            response.will_close = True
         if response.status >= 300:
             with answer:
                 raise _refused(server, full, response)
@@ -193,6 +198,24 @@ class Answer:
             self._owner._give_back(self._server, raw)
         else:
             raw.close()
+
+
+class _UntilAnswered:
+    """The pieces of a body, until the server answers. It does so before the end only to refuse the request."""
+
+    def __init__(self, sock, pieces):
+        self._sock = sock
+        self._pieces = iter(pieces)
+        self.is_sent = False
+
+    def __iter__(self):
+        # Bytes of TLS are not always those of an answer.
+        is_plain = type(self._sock) is socket.socket
+        for piece in self._pieces:
+            if is_plain and select.select([self._sock], [], [], 0)[0]:
+                raise BrokenPipeError
+            yield piece
+        self.is_sent = True
 
 
 def _is_dropped(raw):

@@ -29,12 +29,12 @@ def _encoder():
     return lambda value: "".join(pieces(value, 0))
 
 
-def encoded_rows(rows, columns, is_frame, counted):
+def encoded_rows(rows, columns, is_frame, counted, number=0):
     """Yields each row as JSON bytes. Raises Error that names the first wrong values by row and column.
 
-    `is_frame`: a NaN means null. `counted` is called with the number of rows so far.
+    `is_frame`: a NaN means null. `counted` is called with the number of rows so far, which begins at `number`.
     """
-    encode, number = _encode, 0
+    encode = _encode
     ints = [name for name, ref in columns.items() if ref._kind == "int"]
     rows = iter(rows)
     for row in rows:

@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from appdb.client.frames import need
+from appdb.client.frames import has_arrow, need
 from appdb.declare.errors import Error, listed
 
 _PIECE = 10_000
@@ -11,12 +11,15 @@ _FILES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".x
 
 
 class Source:
-    """Rows of a source. `total` is their number if it is known; `is_frame`: a NaN means null."""
+    """Rows of a source. `total` is their number if it is known; `is_frame`: a NaN means null.
 
-    def __init__(self, rows, total=None, is_frame=False):
+    `pieces`: the function that gives the same rows as pieces of columns, for a size; None: only dicts are known."""
+
+    def __init__(self, rows, total=None, is_frame=False, pieces=None):
         self.rows = rows
         self.total = total
         self.is_frame = is_frame
+        self.pieces = pieces
 
 
 def source_of(given, columns):
@@ -30,12 +33,15 @@ def source_of(given, columns):
     if hasattr(given, "cursor") and hasattr(given, "collect"):
         return Source(given.cursor())
     if module == "pandas" and kind.__name__ == "DataFrame":
-        return Source(_pandas_rows(given, columns), len(given), True)
+        return Source(_pandas_rows(given, columns), len(given), True, _pandas_pieces(given, columns))
     if module == "polars":
         frame = given.collect() if kind.__name__ == "LazyFrame" else given
-        return Source(_polars_rows(frame), frame.height, True)
+        pieces = _pieces([frame], "PolarsKind", columns) if has_arrow() else None
+        return Source(_polars_rows(frame), frame.height, True, pieces)
     if module == "pyarrow":
-        return Source(_arrow_rows(given), getattr(given, "num_rows", None), True)
+        batches = [given] if hasattr(given, "slice") else given
+        pieces = _pieces(batches, "ArrowKind", columns)
+        return Source(_arrow_rows(given), getattr(given, "num_rows", None), True, pieces)
     if module == "datasets":
         return Source(_dataset_rows(given), None)
     if isinstance(given, (str, os.PathLike)):
@@ -83,8 +89,8 @@ def _pandas_rows(frame, columns):
     names = list(frame.columns)
     for at in range(0, len(frame), _PIECE):
         piece = frame.iloc[at : at + _PIECE]
-        columns = [_pandas_values(piece[name], columns.get(name.lower())) for name in names]
-        for values in zip(*columns):
+        lists = [_pandas_values(piece[name], columns.get(name.lower())) for name in names]
+        for values in zip(*lists):
             yield dict(zip(names, values))
 
 
@@ -95,6 +101,23 @@ def _pandas_values(series, column):
     if column is not None and column._kind == "int":
         values = [int(v) if type(v) is float and v.is_integer() else v for v in values]
     return [value if there is True or there is None else None for value, there in zip(values, present)]
+
+
+def _pandas_pieces(frame, columns):
+    if not has_arrow():
+        return None
+    from appdb.client.frame_pieces import PandasKind
+
+    _refuse_twice(frame.columns)
+    return _pieces([frame], PandasKind(_pandas_rows, _pandas_values), columns)
+
+
+def _pieces(frames, kind, columns):
+    """The function that cuts frames into pieces."""
+    from appdb.client import frame_pieces
+
+    known = getattr(frame_pieces, kind)() if isinstance(kind, str) else kind
+    return lambda size: frame_pieces.pieces_of(frames, known, columns, size)
 
 
 def _polars_rows(frame):

@@ -5,6 +5,7 @@ import tempfile
 from appdb.client.code import request_code
 from appdb.client.encoding import encoded_rows, json_bytes, local_file, media_columns
 from appdb.client.progress import Progress
+from appdb.client.row_body import row_body
 from appdb.client.sources import source_of
 from appdb.declare.constants import wire_value
 from appdb.declare.errors import AppFileError, Error, did_you_mean, listed
@@ -16,8 +17,6 @@ from appdb.values import decoder
 _MOST = 10_000
 #: Rows whose files are uploaded together.
 _MEDIA_ROWS = 50
-_BLOCK_BYTES = 1 << 18
-_LINES = {"content-type": "application/x-ndjson"}
 
 
 class UpdateStatus:
@@ -51,10 +50,10 @@ def insert(table, rows, values, on_error, return_rows, columns):
         media = media_columns(refs)
         if media:
             given = _with_uploads(table, given, media, folder)
-        data = _blocks(encoded_rows(given, refs, source.is_frame, count))
         query = {"on_error": on_error, "return_rows": "1" if return_rows else "0"}
         path = table.__appdb_database__.table_path(table._path, "/rows")
-        with table.__appdb_database__.connection.send("POST", path, data, query, _LINES) as answer:
+        data, headers = row_body(table.__appdb_database__.connection, path, given, refs, source, count)
+        with table.__appdb_database__.connection.send("POST", path, data, query, headers) as answer:
             found = list(answer.lines())
     progress.end()
     if return_rows:
@@ -69,8 +68,8 @@ class _Count:
         self._progress = progress
 
     def __call__(self, rows):
-        self.rows = rows
-        if rows % 1000 == 0:
+        before, self.rows = self.rows, rows
+        if rows // 1000 > before // 1000:
             self._progress.at(rows)
 
 
@@ -255,19 +254,6 @@ def _pieces(rows, most=_MOST):
             piece = []
     if piece:
         yield piece
-
-
-def _blocks(lines):
-    """Joins lines to blocks, because each block is a write to the network."""
-    block, size = [], 0
-    for line in lines:
-        block.append(line)
-        size += len(line) + 1
-        if size >= _BLOCK_BYTES:
-            yield b"\n".join(block) + b"\n"
-            block, size = [], 0
-    if block:
-        yield b"\n".join(block) + b"\n"
 
 
 def _failed(rows):

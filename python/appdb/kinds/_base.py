@@ -60,6 +60,7 @@ class Rules:
         "is_embedded",  # Whether an embedding index can be over it.
         "is_zoned",  # Whether Python objects can have a time zone.
         "is_text_in_json",  # Whether values with their own Python class are texts in JSON.
+        "column",  # Name of the form in which columns of Python objects are sent; None: as JSON.
         "json_schema",  # Its schema inside a Json type; None: none.
         "instead",  # Advice instead of a constant that changes each time; None: the usual advice.
         "check",  # From a manifest type: the function that decodes a file of a column; None: values are not media.

@@ -143,6 +143,7 @@ def media_rules(python, hints, encoder, decoder, check, display=None):
         is_embedded=True,
         is_zoned=False,
         is_text_in_json=False,
+        column=None,
         json_schema=None,
         instead=None,
         check=check,

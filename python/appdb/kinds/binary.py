@@ -47,6 +47,7 @@ RULES = Rules(
     is_embedded=False,
     is_zoned=False,
     is_text_in_json=False,
+    column="bytes",
     json_schema=None,
     instead=None,
     check=None,

@@ -31,6 +31,7 @@ RULES = Rules(
     is_embedded=False,
     is_zoned=False,
     is_text_in_json=False,
+    column="u8",
     json_schema={"type": "boolean"},
     instead=None,
     check=None,

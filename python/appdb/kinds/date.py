@@ -51,6 +51,7 @@ RULES = Rules(
     is_embedded=False,
     is_zoned=False,
     is_text_in_json=True,
+    column="days",
     json_schema={"type": "string", "format": "date"},
     instead="Use now().date() of appdb.functions, or a function marked @udf.",
     check=None,

@@ -37,6 +37,7 @@ RULES = Rules(
     is_embedded=False,
     is_zoned=False,
     is_text_in_json=False,
+    column="f64",
     json_schema={"type": "number"},
     instead=None,
     check=None,

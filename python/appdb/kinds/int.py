@@ -37,6 +37,7 @@ RULES = Rules(
     is_embedded=False,
     is_zoned=False,
     is_text_in_json=False,
+    column="i64",
     json_schema={"type": "integer"},
     instead=None,
     check=None,

@@ -143,6 +143,7 @@ RULES = Rules(
     is_embedded=True,
     is_zoned=False,
     is_text_in_json=False,
+    column=None,
     json_schema={},
     instead=None,
     check=None,

@@ -71,6 +71,7 @@ RULES = Rules(
     is_embedded=True,
     is_zoned=False,
     is_text_in_json=False,
+    column="utf8",
     json_schema={"type": "string"},
     instead=None,
     check=None,

@@ -70,6 +70,7 @@ RULES = Rules(
     is_embedded=False,
     is_zoned=True,
     is_text_in_json=True,
+    column="micros",
     json_schema={"type": "string", "format": "date-time"},
     instead="Use now() of appdb.functions: it is the time of each new row, which the row keeps.",
     check=None,

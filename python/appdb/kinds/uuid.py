@@ -44,6 +44,7 @@ RULES = Rules(
     is_embedded=False,
     is_zoned=False,
     is_text_in_json=True,
+    column="b16",
     json_schema={"type": "string", "format": "uuid"},
     instead="Use uuid4() or uuid7() of appdb.functions: each new row gets its own.",
     check=None,

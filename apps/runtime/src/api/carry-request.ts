@@ -1,3 +1,4 @@
+import { COLUMNS_TYPE } from "@appdb/contract/routes/data-writes";
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -29,14 +30,16 @@ export async function carryRequest(
   const type = headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
   const refusal = refuseEncoding(headers);
   if (refusal !== undefined) throw refusal;
-  const isStreamed = type !== undefined && route.streams?.includes(type) === true;
+  const hasColumns = type === COLUMNS_TYPE && route.takes_columns === true;
+  const isStreamed = hasColumns || (type !== undefined && route.streams?.includes(type) === true);
   if (!isStreamed && type !== "application/json") throw unsupportedMediaType(headers["content-type"]);
   const signal = connections.signalOf(raw);
   const stream = isStreamed ? new BodyStream(raw, signal) : undefined;
   const body = isStreamed ? "" : await readWholeBody(request, deps.body_bytes);
   reply.hijack();
   const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
-  const answer = await route.handle({ body, stream: pieces, search: searchOf(request.url), headers, id, signal });
+  const search = searchOf(request.url);
+  const answer = await route.handle({ body, stream: pieces, has_columns: hasColumns, search, headers, id, signal });
   await sendAnswer({ request: raw, response: reply.raw, id, log, cors: null, draining: connections.draining }, answer);
   stream?.drop();
 }

@@ -4,7 +4,9 @@ import { request } from "node:http";
 import { join } from "node:path";
 import type { LocalClient } from "@appdb/contract/clients/local-client";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { COLUMNS_TYPE } from "@appdb/contract/routes/data-writes";
 import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
+import { columnFrame } from "@appdb/engine/rows/testing/column-frames";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openTestHome, type TestHome } from "../testing/test-home.ts";
 
@@ -121,6 +123,27 @@ test("lines are stored all or not at all, also when the client leaves", { timeou
   expect(await count()).toBe(5_001);
 });
 
+test("rows come in frames of columns too, with computed columns", { timeout: TIMEOUT }, async () => {
+  const columns = [
+    { name: "id", form: "i64", values: [1, 2, 3] },
+    { name: "title", form: "utf8", values: ["a", "bad", null] },
+  ] as const;
+  const sendFrame = async (query: string, sent: Uint8Array): Promise<unknown> => {
+    const sending = send(query, COLUMNS_TYPE);
+    sending.end(sent);
+    const [answer] = await once(sending, "response");
+    return JSON.parse((await answer.toArray()).join(""));
+  };
+  expect(await sendFrame("return_rows=1", columnFrame(columns))).toMatchObject({
+    errors: [{ pointer: "/2/title", detail: 'Line 3: title: The field "title" must not be null.' }],
+  });
+  const two = columns.map((column) => ({ ...column, values: column.values.slice(0, 2) }));
+  const written = await sendFrame("on_error=ignore&return_rows=0", columnFrame(two));
+  expect(written).toEqual({ inserted: 2, updated: 0, deleted: 0, errors: 1 });
+  expect(await sendFrame("return_rows=0", Buffer.alloc(0))).toMatchObject({ inserted: 0 });
+  expect(await count()).toBe(2);
+});
+
 test("views, wrong conditions and wrong bodies are refused", async () => {
   const view = { code: "invalid_request", message: expect.stringContaining("longs is a view"), meta: { base: "docs" } };
   await expect(insert({ id: 1, title: "a" }, {}, "longs")).rejects.toMatchObject(view);
@@ -151,17 +174,17 @@ function nested(levels: number): string {
   return open.repeat(levels) + JSON.stringify(literal("x")) + close.repeat(levels);
 }
 
-function send() {
+function send(query = "return_rows=0", type = "application/x-ndjson") {
   const { port } = tested.readDaemonFile() ?? { port: 0 };
   const token = readFileSync(join(tested.home, HOME_PATHS.token), "utf8").trim();
   const sending = request({
     port,
     host: "127.0.0.1",
     method: "POST",
-    path: "/v1/databases/main/tables/docs/rows?return_rows=0",
+    path: `/v1/databases/main/tables/docs/rows?${query}`,
     headers: {
       authorization: `Bearer ${token}`,
-      "content-type": "application/x-ndjson",
+      "content-type": type,
       [CLIENT_VERSION_HEADER]: VERSION,
     },
   });

@@ -5,6 +5,9 @@ import { onErrorSchema } from "../jobs.ts";
 /** Maximum number of rows or keys in one request; a client sends more in several requests, or as NDJSON. */
 export const MAX_WRITTEN = 10_000;
 
+/** Content type of an insert's rows in frames of columns (docs/data-api.md). */
+export const COLUMNS_TYPE = "application/vnd.appdb.columns";
+
 /**
  * The rows that a request means. A text is a condition as people write it (`score > 0.5 and title like 'x%'`), an
  * object an expression over the table's columns. Null means all rows.
@@ -14,7 +17,7 @@ export const conditionSchema = z.union([z.string().min(1).max(10_000), exprSchem
 /** A row's values as an insert route takes them: integers beyond 2^53 as numbers of the JSON text. */
 const values = z.record(z.string(), z.unknown());
 
-/** Inserts take the body of an insert route over the whole table: a row, an array, NDJSON. */
+/** Inserts take the body of an insert route over the whole table: a row, an array, NDJSON, or frames of columns. */
 export const rowInsertQuerySchema = z.strictObject({
   on_error: onErrorSchema.default("abort"),
   /** Whether the response has the stored rows, rather than their number. */

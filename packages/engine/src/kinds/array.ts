@@ -70,6 +70,7 @@ export const array: Kind = {
   wire: { to: arrayToWire, from: arrayFromWire },
   packed: null,
   isLong: true,
+  binary: null,
   arrow: ARRAYS,
   pack: PACKED_ARRAYS,
 

@@ -2,6 +2,7 @@ import type { EngineValue } from "@appdb/contract/types";
 import { typeMismatch } from "../values/describe-value.ts";
 import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, AS_IS_ON_WIRE, escapeCopy, orNull, PLAIN_IN_URL, same, storedAs, typedLiteral } from "./common.ts";
+import { BINARY_BYTES } from "./inserts/binary-forms.ts";
 import type { Kind, Value } from "./kind.ts";
 import { BYTES } from "./results/arrow-columns.ts";
 import { PACKED_AS_JSON } from "./results/pack-forms.ts";
@@ -49,6 +50,7 @@ export const binary: Kind = {
 
   ...AS_IS_ON_WIRE,
   isLong: true,
+  binary: BINARY_BYTES,
   arrow: BYTES,
   pack: PACKED_AS_JSON,
 

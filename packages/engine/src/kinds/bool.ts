@@ -11,6 +11,7 @@ import {
   storedAs,
   toJsonSql,
 } from "./common.ts";
+import { BINARY_BOOLS } from "./inserts/binary-forms.ts";
 import type { Kind, Value } from "./kind.ts";
 import { BOOLS } from "./results/arrow-columns.ts";
 import { PACKED_BOOLS } from "./results/pack-forms.ts";
@@ -67,6 +68,7 @@ export const bool: Kind = {
 
   ...SHORT,
   ...AS_IS_ON_WIRE,
+  binary: BINARY_BOOLS,
   arrow: BOOLS,
   pack: PACKED_BOOLS,
 

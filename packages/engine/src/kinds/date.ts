@@ -16,6 +16,7 @@ import {
   storedAs,
   typedLiteral,
 } from "./common.ts";
+import { BINARY_DATES } from "./inserts/binary-forms.ts";
 import type { Kind } from "./kind.ts";
 import { DATES } from "./results/arrow-columns.ts";
 import { PACKED_AS_JSON } from "./results/pack-forms.ts";
@@ -59,6 +60,7 @@ export const date: Kind = {
 
   ...SHORT,
   ...AS_IS_ON_WIRE,
+  binary: BINARY_DATES,
   arrow: DATES,
   pack: PACKED_AS_JSON,
 

@@ -4,6 +4,7 @@ import { typeMismatch } from "../values/describe-value.ts";
 import { floatText } from "../values/float-text.ts";
 import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, ORDERED, OWN_LITERAL, orNull, PLAIN_IN_URL, PLAIN_NULL, SHORT, same, storedAs } from "./common.ts";
+import { BINARY_FLOATS } from "./inserts/binary-forms.ts";
 import type { JsonSheet } from "./json-sheet.ts";
 import type { FieldWriter, Kind, Literal, Value } from "./kind.ts";
 import { FLOATS } from "./results/arrow-columns.ts";
@@ -73,6 +74,7 @@ export const float: Kind = {
   ...SHORT,
   wire: null,
   packed: "double",
+  binary: BINARY_FLOATS,
   arrow: FLOATS,
   pack: PACKED_FLOATS,
 

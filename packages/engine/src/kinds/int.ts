@@ -15,6 +15,7 @@ import {
   toJsonSql,
   typedLiteral,
 } from "./common.ts";
+import { BINARY_INTS } from "./inserts/binary-forms.ts";
 import type { Kind, RawText } from "./kind.ts";
 import { INTS } from "./results/arrow-columns.ts";
 import { PACKED_INTS } from "./results/pack-forms.ts";
@@ -80,6 +81,7 @@ export const int: Kind = {
   ...SHORT,
   wire: null,
   packed: "integer",
+  binary: BINARY_INTS,
   arrow: INTS,
   pack: PACKED_INTS,
 

@@ -4,6 +4,7 @@ import { parseText } from "../values/parse-text.ts";
 import { ValueError } from "../values/value-error.ts";
 import { AGGREGATES, AS_IS_ON_WIRE, escapeCopy, quoteElement, same, storedAs, typedLiteral } from "./common.ts";
 import { parseFloat64 } from "./float.ts";
+import { BINARY_CHECKED } from "./inserts/binary-forms.ts";
 import { exampleOfSchema } from "./json-example.ts";
 import type { Json, Kind, SqlForm } from "./kind.ts";
 import { TEXTS } from "./results/arrow-columns.ts";
@@ -66,6 +67,7 @@ export const json: Kind = {
 
   ...AS_IS_ON_WIRE,
   isLong: true,
+  binary: BINARY_CHECKED,
   arrow: TEXTS,
   pack: PACKED_AS_JSON,
 

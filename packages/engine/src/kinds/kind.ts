@@ -1,6 +1,7 @@
 import type { ColumnType, EngineValue, TypeKind } from "@appdb/contract/types";
 import type { WireValue } from "@appdb/contract/worker-protocol";
 import type { ValueError } from "../values/value-error.ts";
+import type { BinaryForm } from "./inserts/binary-forms.ts";
 import type { JsonSheet } from "./json-sheet.ts";
 import type { ArrowForm } from "./results/arrow-columns.ts";
 import type { PackForm } from "./results/pack-forms.ts";
@@ -145,11 +146,14 @@ export interface Kind {
   /** Whether values may be long, so that their lengths limit a frame. */
   readonly isLong: boolean;
 
-  // Results of queries that programs read
+  // Inserts and results of programs
 
-  /** How they travel in Arrow's format. */
+  /** How COPY's binary format takes values; null: only its text format takes them. */
+  readonly binary: BinaryForm | null;
+
+  /** How results travel in Arrow's format. */
   readonly arrow: ArrowForm;
-  /** How they travel in msgpack. */
+  /** How results travel in msgpack. */
   readonly pack: PackForm;
 
   // Descriptions

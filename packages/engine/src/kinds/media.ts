@@ -17,6 +17,7 @@ import {
   storedAs,
   typedLiteral,
 } from "./common.ts";
+import { BINARY_CHECKED } from "./inserts/binary-forms.ts";
 import type { Kind, Value } from "./kind.ts";
 import { ADDRESSES } from "./results/arrow-columns.ts";
 import { PACKED_FILES } from "./results/pack-forms.ts";
@@ -86,6 +87,7 @@ function mediaKind(kind: MediaKind): Kind {
     wire: null,
     packed: null,
     isLong: false,
+    binary: BINARY_CHECKED,
     arrow: ADDRESSES,
     pack: PACKED_FILES,
 

@@ -18,6 +18,7 @@ import {
   toJsonSql,
   typedLiteral,
 } from "./common.ts";
+import { BINARY_TEXTS } from "./inserts/binary-forms.ts";
 import { type JsonSheet, QUOTE } from "./json-sheet.ts";
 import type { FieldWriter, Kind, Value } from "./kind.ts";
 import { TEXTS } from "./results/arrow-columns.ts";
@@ -80,6 +81,7 @@ export const string: Kind = {
 
   ...AS_IS_ON_WIRE,
   isLong: true,
+  binary: BINARY_TEXTS,
   arrow: TEXTS,
   pack: PACKED_TEXTS,
 

@@ -16,6 +16,7 @@ import {
   storedAs,
   typedLiteral,
 } from "./common.ts";
+import { BINARY_TIMESTAMPS } from "./inserts/binary-forms.ts";
 import { type JsonSheet, QUOTE } from "./json-sheet.ts";
 import type { FieldWriter, Kind } from "./kind.ts";
 import { TIMESTAMPS } from "./results/arrow-columns.ts";
@@ -70,6 +71,7 @@ export const timestamp: Kind = {
 
   ...SHORT,
   ...AS_IS_ON_WIRE,
+  binary: BINARY_TIMESTAMPS,
   arrow: TIMESTAMPS,
   pack: PACKED_AS_JSON,
 

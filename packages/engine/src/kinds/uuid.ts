@@ -16,6 +16,7 @@ import {
   storedAs,
   typedLiteral,
 } from "./common.ts";
+import { BINARY_UUIDS } from "./inserts/binary-forms.ts";
 import type { Kind } from "./kind.ts";
 import { TEXTS } from "./results/arrow-columns.ts";
 import { PACKED_TEXTS } from "./results/pack-forms.ts";
@@ -62,6 +63,7 @@ export const uuid: Kind = {
 
   ...SHORT,
   ...AS_IS_ON_WIRE,
+  binary: BINARY_UUIDS,
   arrow: TEXTS,
   pack: PACKED_TEXTS,
 

@@ -16,7 +16,9 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { type GivenMedia, takenInBatches } from "../rows/given-media.ts";
 import { type RowTexts, readRows } from "../rows/many-rows.ts";
 import { isArrayText, splitArray } from "../rows/split-array.ts";
+import { splitFrames } from "../rows/split-frames.ts";
 import { splitLines } from "../rows/split-lines.ts";
+import { type ColumnReader, compileColumnReader } from "../rows/stored-columns.ts";
 import type { RowReader } from "../rows/validate-row.ts";
 import type { BulkSteps, BulkWriter } from "../write/bulk-writer.ts";
 import { LINES_TYPE, RowsAnswer } from "./rows-answer.ts";
@@ -44,11 +46,14 @@ export class InsertMany {
   readonly #context: RouteContext;
   readonly #input: InsertManyInput;
   readonly #writer: BulkWriter;
+  readonly #columns: ColumnReader | undefined;
 
   constructor(context: RouteContext, input: InsertManyInput) {
     this.#context = context;
     this.#input = input;
     this.#writer = context.bulkWriter(input.route);
+    const { checks, generators } = context;
+    this.#columns = compileColumnReader(input.layout, input.route.inputs, checks, generators);
   }
 
   /** Whether a request has many rows, or is not a single row. */
@@ -99,6 +104,17 @@ export class InsertMany {
     });
   }
 
+  #textsOf(request: RouteRequest, stream: AsyncIterable<Uint8Array> | undefined, once?: Once): RowTexts {
+    if (stream === undefined) return { kind: "list", texts: splitArray(arrayOf(request) ?? "[]") };
+    const { body_bytes: bodyBytes } = this.#limits;
+    if (request.has_columns !== true) return { kind: "lines", texts: splitLines(stream, bodyBytes) };
+    const { given } = this.#input;
+    // a response with rows, and files of the media store, need them as rows
+    const isStored = this.#writer.stores_given && given === undefined && once === undefined && wantsMinimal(request);
+    const readColumns = isStored ? this.#columns : undefined;
+    return { kind: "lines", texts: splitFrames(stream, bodyBytes), read_columns: readColumns };
+  }
+
   /** With `once`, the response is stored with the rows, and is not streamed. */
   async #store(
     request: RouteRequest,
@@ -109,10 +125,7 @@ export class InsertMany {
     const { admission } = this.#context;
     const limits = this.#limits;
     const signal = request.signal ?? new AbortController().signal;
-    const source: RowTexts =
-      stream === undefined
-        ? { kind: "list", texts: splitArray(arrayOf(request) ?? "[]") }
-        : { kind: "lines", texts: splitLines(stream, limits.body_bytes) };
+    const source = this.#textsOf(request, stream, once);
     const rows = takenInBatches(readRows(source, readFor(request.caller), limits), given);
     const failed = new FailedCells(layout);
     const form = {
@@ -124,9 +137,9 @@ export class InsertMany {
     const answer = new RowsAnswer(form, this.#context.openSpool());
     let storedAnswer: KeptAnswer | undefined;
     const steps: BulkSteps = {
-      afterWrite: async (rows) => {
-        if (route.on_error === "ignore") failed.count(rows);
-        await answer.add(rows);
+      afterWrite: async (batch) => {
+        if (route.on_error === "ignore" && batch.columns === undefined) failed.count(batch.rows);
+        await answer.add(batch);
       },
       finish: async (connection) => {
         if (once === undefined) return;

@@ -95,6 +95,7 @@ export function compileRowRoute(
     method: "POST",
     path,
     streams: [...(many === undefined ? [] : LINES_TYPES), ...(receive === undefined ? [] : [FORM_TYPE])],
+    takes_columns: many !== undefined,
     uses_python: runner.uses_python,
     takes_signal: runner.uses_python,
     check: (request) =>

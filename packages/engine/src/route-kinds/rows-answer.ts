@@ -3,6 +3,7 @@ import { JSON_HEADERS, type RouteAnswer } from "../answers/answers.ts";
 import type { Row } from "../compute/row-layout.ts";
 import type { KeptAnswer } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
+import type { RowBatch } from "../rows/many-rows.ts";
 
 /** A stored response goes to the database and back in one piece. */
 const MAX_KEPT_BYTES = 8_000_000;
@@ -30,17 +31,17 @@ export class RowsAnswer implements AsyncDisposable {
   }
 
   /** @throws result_too_large when the response cannot be stored; disk_full */
-  async add(rows: readonly Row[]): Promise<void> {
+  async add(batch: Pick<RowBatch, "count" | "rows">): Promise<void> {
     const { kind, render, is_minimal: isMinimal, is_kept: isKept } = this.#form;
     if (!isMinimal) {
       let text = "";
-      for (const row of rows) {
+      for (const row of batch.rows) {
         if (kind === "lines") text += `${render(row)}\n`;
         else text += `${this.#rows === 0 && text === "" ? "[" : ","}${render(row)}`;
       }
       await this.#spool.write(text);
     }
-    this.#rows += rows.length;
+    this.#rows += batch.count;
     if (isKept && this.#spool.bytes > MAX_KEPT_BYTES) throw tooLarge();
   }
 

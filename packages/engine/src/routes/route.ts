@@ -13,6 +13,8 @@ export interface RouteRequest {
    * stop early. If the stream breaks off it throws; after a disconnect, it throws the signal's reason.
    */
   readonly stream?: AsyncIterable<Uint8Array> | undefined;
+  /** The stream has frames with columns of rows (`COLUMNS_TYPE`). */
+  readonly has_columns?: boolean;
   /** Replaces `body`: a form whose files are stored, as `RouteForm.store` returned it. */
   readonly form?: string;
   /** The query string of the URL, unchanged. */
@@ -77,6 +79,8 @@ export interface CompiledRoute {
   /** Content types, in lower case and without parameters, whose bodies come as `stream`. `*` means every content
    *  type, or none. */
   readonly streams?: readonly string[];
+  /** Takes a stream of frames with columns of rows, for transports that offer it. */
+  readonly takes_columns?: boolean;
   /** Accepts bodies of every content type, as bytes or text, and gets the request's address. */
   readonly takes_any_body?: boolean;
   /** Gets the request's address. */

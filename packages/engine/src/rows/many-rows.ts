@@ -1,6 +1,8 @@
 import { AppError, appError, type FieldError } from "@appdb/contract/errors";
 import type { Row } from "../compute/row-layout.ts";
+import { bodyAt, type ColumnBatch } from "./column-batch.ts";
 import { MAX_REPORTED_ERRORS } from "./error-list.ts";
+import type { ColumnReader, StoredColumns } from "./stored-columns.ts";
 import type { RowReader } from "./validate-row.ts";
 
 /** Position of one of many rows in its request. */
@@ -13,14 +15,23 @@ export interface RowLocation {
 
 /** Rows that are written together, with their positions in the request. */
 export interface RowBatch {
+  readonly count: number;
+  /** For rows that came as columns, they are made when this is first read. */
   readonly rows: readonly Row[];
+  /** Their values where they can be stored without making rows. */
+  readonly columns: StoredColumns | undefined;
   locationOf(at: number): RowLocation;
 }
 
-/** The texts of a request's rows, several at a time: lines or elements of an array. Blank lines are not rows. */
+/**
+ * The texts of a request's rows, several at a time: lines or elements of an array, or batches of columns in place of
+ * lines. Blank lines are not rows.
+ */
 export interface RowTexts {
   readonly kind: "lines" | "list";
-  readonly texts: AsyncIterable<readonly (string | Uint8Array)[]>;
+  readonly texts: AsyncIterable<ColumnBatch | readonly (string | Uint8Array)[]>;
+  /** Undefined: rows are made of all batches of columns. */
+  readonly read_columns?: ColumnReader | undefined;
 }
 
 export interface ManyRowsLimits {
@@ -48,18 +59,33 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
   let line = 0;
   let count = 0;
   for await (const texts of source.texts) {
-    for (const text of texts) {
+    const columns = "columns" in texts && firstRefusal === undefined ? source.read_columns?.(texts) : undefined;
+    if ("columns" in texts && columns !== undefined) {
+      if (rows.length > 0) yield batchOf(source.kind, rows, lines, count);
+      rows = [];
+      lines = [];
+      bytes = 0;
+      if (count + texts.rows > limits.insert_rows) throw tooManyRows(limits);
+      if (texts.rows > 0) yield new ColumnRows(texts, columns, read, { row: count, line });
+      count += texts.rows;
+      line += texts.rows;
+      continue;
+    }
+    const batch = "columns" in texts ? texts : undefined;
+    const lineTexts = "columns" in texts ? [] : texts;
+    for (let index = 0; index < (batch?.rows ?? lineTexts.length); index++) {
+      const text = batch === undefined ? (lineTexts[index] ?? "") : undefined;
       line += 1;
-      if (source.kind === "lines" && isBlank(text)) {
+      if (source.kind === "lines" && text !== undefined && isBlank(text)) {
         if (line - count > limits.insert_rows) throw tooManyRows(limits);
         continue;
       }
       if (count === limits.insert_rows) throw tooManyRows(limits);
       count += 1;
       try {
-        rows.push(read(text, "row"));
+        rows.push(read(batch === undefined ? (text ?? "") : bodyAt(batch, index), "row"));
         lines.push(line);
-        bytes += text.length;
+        bytes += batch === undefined ? (text ?? "").length : batch.bytes / batch.rows;
       } catch (error) {
         const location = placeOf(source.kind, count - 1, line);
         if (!(error instanceof AppError)) throw error;
@@ -89,7 +115,42 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
 
 function batchOf(kind: RowTexts["kind"], rows: readonly Row[], lines: readonly number[], count: number): RowBatch {
   const first = count - rows.length;
-  return { rows, locationOf: (at) => placeOf(kind, first + at, lines[at] ?? 0) };
+  const locationOf = (at: number) => placeOf(kind, first + at, lines[at] ?? 0);
+  return { count: rows.length, rows, columns: undefined, locationOf };
+}
+
+/** Rows that came as columns. Only an error, or a COPY of texts, needs them as rows. */
+class ColumnRows implements RowBatch {
+  readonly columns: StoredColumns;
+  readonly #batch: ColumnBatch;
+  readonly #read: RowReader;
+  readonly #first: { readonly row: number; readonly line: number };
+  #rows: readonly Row[] | undefined;
+
+  constructor(
+    batch: ColumnBatch,
+    columns: StoredColumns,
+    read: RowReader,
+    first: { readonly row: number; readonly line: number },
+  ) {
+    this.columns = columns;
+    this.#batch = batch;
+    this.#read = read;
+    this.#first = first;
+  }
+
+  get count(): number {
+    return this.#batch.rows;
+  }
+
+  get rows(): readonly Row[] {
+    this.#rows ??= Array.from({ length: this.count }, (_, at) => this.#read(bodyAt(this.#batch, at), "row"));
+    return this.#rows;
+  }
+
+  locationOf(at: number): RowLocation {
+    return placeOf("lines", this.#first.row + at, this.#first.line + at + 1);
+  }
 }
 
 function placeOf(kind: RowTexts["kind"], row: number, line: number): RowLocation {

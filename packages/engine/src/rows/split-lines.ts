@@ -34,7 +34,8 @@ export async function* splitLines(
   if (begunBytes > 0) yield linesOf(Buffer.concat(begun));
 }
 
-function linesOf(bytes: Uint8Array): readonly (string | Uint8Array)[] {
+/** The lines of some bytes. One that is not UTF-8 stays bytes. */
+export function linesOf(bytes: Uint8Array): readonly (string | Uint8Array)[] {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
   // Invalid UTF-8 always decodes to U+FFFD, so only a text with U+FFFD needs the second check.
   if (!text.includes("\uFFFD") || isUtf8(bytes)) return text.split("\n");

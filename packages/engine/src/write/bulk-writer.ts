@@ -5,6 +5,8 @@ import { isKeyTaken } from "../idempotency/request-store.ts";
 import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
 import type { RowBatch } from "../rows/many-rows.ts";
 import { withRowLocation } from "../rows/many-rows.ts";
+import type { StoredColumns } from "../rows/stored-columns.ts";
+import { BinaryCopy, writeMade } from "../statements/copy-binary.ts";
 import { MARK_PENDING } from "../statements/insert-statement.ts";
 import { copyText } from "../statements/row-parameters.ts";
 import type { ComputeStage } from "./compute-stage.ts";
@@ -24,8 +26,9 @@ export interface BulkWriterInput {
 }
 
 export interface BulkSteps {
-  /** Receives written rows in their order, with all their values. The write may still be rolled back. */
-  afterWrite(rows: readonly Row[]): Promise<void>;
+  /** Receives written rows in their order, with all their values, except of columns. The write may still be rolled
+   *  back. */
+  afterWrite(batch: RowBatch): Promise<void>;
   /** Runs last before the commit. */
   finish(connection: SqlConnection): Promise<void>;
 }
@@ -59,6 +62,11 @@ export class BulkWriter {
   constructor(deps: WriteDeps, input: BulkWriterInput) {
     this.#deps = deps;
     this.#input = input;
+  }
+
+  /** Whether rows are stored as they are sent, with values that the engine makes. */
+  get stores_given(): boolean {
+    return this.#input.stage.rest === null && this.#input.stage.graph === null;
   }
 
   /** Best number of rows per batch. An INSERT is expensive and a part of a COPY is not; rows in memory are. */
@@ -109,23 +117,33 @@ export class BulkWriter {
     });
     const sent: { readonly first: number; readonly batch: RowBatch }[] = [];
     let count = 0;
-    const texts = async function* (this: BulkWriter): AsyncGenerator<string> {
+    // the first batch says whether rows come as columns
+    const isBinary = first.done !== true && first.value.columns !== undefined && run.copy.binary !== null;
+    const copy = isBinary ? new BinaryCopy(run.copy.inputs) : undefined;
+    const pieces = async function* (this: BulkWriter): AsyncGenerator<string | Buffer> {
       for (let step = first; step.done !== true; step = await iterator.next()) {
         const batch = step.value;
-        await this.#compute(batch, signal);
         sent.push({ first: count, batch });
         if (sent.length > KEPT_BATCHES) sent.shift();
-        count += batch.rows.length;
-        yield this.#copyText(run, batch.rows);
-        await steps.afterWrite(batch.rows);
+        count += batch.count;
+        if (copy !== undefined && batch.columns !== undefined) {
+          yield this.#copyColumns(run, copy, batch.count, batch.columns);
+        } else {
+          await this.#compute(batch, signal);
+          const errorsOf = this.#errorsOf(run);
+          const { rows } = batch;
+          yield copy === undefined ? copyText(run.copy.inputs, rows, errorsOf) : copy.ofRows(rows, errorsOf);
+        }
+        await steps.afterWrite(batch);
       }
+      if (copy !== undefined) yield copy.end();
     };
     try {
-      await connection.copy(run.copy.text, texts.call(this));
+      await connection.copy((isBinary ? run.copy.binary : null) ?? run.copy.text, pieces.call(this));
     } catch (error) {
       if (!isRowRefusal(error) || error.line === undefined) throw error;
       const at = error.line - 1;
-      const known = sent.find(({ first: from, batch }) => at >= from && at < from + batch.rows.length);
+      const known = sent.find(({ first: from, batch }) => at >= from && at < from + batch.count);
       const row = known?.batch.rows[at - known.first];
       const place = known?.batch.locationOf(at - known.first) ?? { row: at, name: `Row ${at + 1}` };
       throw withRowLocation(explainRefusal(this.#input.layout, row, error, this.#deps.limits), place);
@@ -140,7 +158,7 @@ export class BulkWriter {
   async #writeAll(run: Run): Promise<number> {
     const { first, iterator, steps, signal } = run;
     let count = 0;
-    let last: readonly Row[] = [];
+    let last: RowBatch | undefined;
     let writing = Promise.resolve();
     try {
       for (let step = first; step.done !== true; step = await iterator.next()) {
@@ -150,12 +168,12 @@ export class BulkWriter {
         writing = this.#write(run, batch, failed);
         // The promise is awaited above or below. Until then it has no handler.
         writing.catch(() => undefined);
-        if (last.length > 0) await steps.afterWrite(last);
-        last = batch.rows;
-        count += last.length;
+        if (last !== undefined) await steps.afterWrite(last);
+        last = batch;
+        count += last.count;
       }
       await writing;
-      if (last.length > 0) await steps.afterWrite(last);
+      if (last !== undefined) await steps.afterWrite(last);
       return count;
     } finally {
       // Statements in flight end before the transaction does.
@@ -239,7 +257,7 @@ export class BulkWriter {
 
   async #copy(run: Run, batch: RowBatch, rows: readonly Row[]): Promise<void> {
     try {
-      await run.connection.copy(run.copy.text, [this.#copyText(run, rows)]);
+      await run.connection.copy(run.copy.text, [copyText(run.copy.inputs, rows, this.#errorsOf(run))]);
     } catch (error) {
       const row = error instanceof SqlError && error.line !== undefined ? rows[error.line - 1] : undefined;
       if (row === undefined || !isRowRefusal(error)) throw error;
@@ -247,14 +265,21 @@ export class BulkWriter {
     }
   }
 
-  #copyText({ copy, version }: Run, rows: readonly Row[]): string {
+  /** The engine makes the values that the columns lack; other jobs compute the rest. */
+  #copyColumns({ version }: Run, copy: BinaryCopy, rows: number, columns: StoredColumns): Buffer {
+    const pending = version.pending.length === 0 ? null : JSON.stringify(pendingErrors(version));
+    return copy.ofColumns({ columns, rows }, (slot) => writeMade(slot, this.#deps), pending);
+  }
+
+  /** The text of a row's cell errors. */
+  #errorsOf({ version }: Run): (row: Row) => string | null {
     const { layout, on_error: onError } = this.#input;
     const pending = version.pending.length === 0 ? null : pendingErrors(version);
     const fixed = pending === null ? null : JSON.stringify(pending);
-    return copyText(copy.inputs, rows, (row) => {
+    return (row) => {
       const own = onError === "ignore" ? storedErrors(layout, row) : null;
       return own === null ? fixed : JSON.stringify({ ...JSON.parse(own), ...pending });
-    });
+    };
   }
 
   /** A started run cannot start over: the rows it read are gone. */

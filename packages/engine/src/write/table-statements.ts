@@ -4,6 +4,7 @@ import { type Row, type RowLayout, type Slot, storedErrors, storedSlots } from "
 import { JSON_TYPE } from "../kinds/kinds.ts";
 import { columnText } from "../kinds/values.ts";
 import type { SqlResult } from "../ports.ts";
+import { isBinary } from "../statements/copy-binary.ts";
 import { buildCopy, buildInsert, type Prepared } from "../statements/insert-statement.ts";
 import { arrayParameters, fillRow } from "../statements/row-parameters.ts";
 import { uniqueViolation } from "./sql-refusals.ts";
@@ -57,10 +58,15 @@ export class TableStatements {
     return prepared;
   }
 
-  /** A COPY of rows with all values given, and its slots. */
-  copy(version: TableVersion): { readonly text: string; readonly inputs: readonly Slot[] } {
+  /** A COPY of rows with all values given, and its slots. `binary`: in PostgreSQL's binary format, if it can be. */
+  copy(version: TableVersion): {
+    readonly text: string;
+    readonly binary: string | null;
+    readonly inputs: readonly Slot[];
+  } {
     const inputs = this.#slotsOf(version);
-    return { text: buildCopy(version, inputs), inputs };
+    const text = buildCopy(version, inputs);
+    return { text, binary: isBinary(inputs) ? `${text} with (format binary)` : null, inputs };
   }
 
   /** The parameter values of a statement for rows. */

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import {
+  type CopyRows,
   type Logger,
   type SqlConnection,
   SqlError,
@@ -24,11 +25,7 @@ import { connectionOf, type PostgresAddress } from "./server-address.ts";
  * passed on.
  * @throws SqlError, commit_unknown
  */
-async function copyRows(
-  client: ClientBase,
-  text: string,
-  rows: Iterable<string> | AsyncIterable<string>,
-): Promise<number> {
+async function copyRows(client: ClientBase, text: string, rows: CopyRows): Promise<number> {
   const stream = client.query(from(text));
   const source = { failed: false, error: undefined as unknown };
   try {
@@ -39,12 +36,9 @@ async function copyRows(
   }
 }
 
-async function* captureErrors(
-  rows: Iterable<string> | AsyncIterable<string>,
-  source: { failed: boolean; error: unknown },
-): AsyncGenerator<Buffer> {
+async function* captureErrors(rows: CopyRows, source: { failed: boolean; error: unknown }): AsyncGenerator<Buffer> {
   try {
-    for await (const text of rows) yield Buffer.from(text, "utf8");
+    for await (const piece of rows) yield typeof piece === "string" ? Buffer.from(piece, "utf8") : piece;
   } catch (error) {
     source.failed = true;
     source.error = error;

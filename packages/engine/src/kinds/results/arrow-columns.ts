@@ -227,10 +227,10 @@ class TextColumn implements ArrowColumn {
   }
 }
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 /** From 1970, where Arrow begins, to 2000, where PostgreSQL begins. */
-const EPOCH_DAYS = 10_957;
-const EPOCH_MICROS = BigInt(EPOCH_DAYS) * BigInt(DAY_MS) * 1000n;
+export const EPOCH_DAYS = 10_957;
+export const EPOCH_MICROS = BigInt(EPOCH_DAYS) * BigInt(DAY_MS) * 1000n;
 
 function copyTimestamp(to: Bytes, row: Buffer, start: number): void {
   to.bigint(row.readBigInt64BE(start) + EPOCH_MICROS);
@@ -240,12 +240,12 @@ function copyDate(to: Bytes, row: Buffer, start: number): void {
   to.int32(row.readInt32BE(start) + EPOCH_DAYS);
 }
 
-function daysOf(date: string): number {
+export function daysOf(date: string): number {
   return Date.parse(`${date}T00:00:00Z`) / DAY_MS;
 }
 
 /** Microseconds of `YYYY-MM-DDTHH:MM:SS[.ffffff]Z`. */
-function microsOf(timestamp: string): bigint {
+export function microsOf(timestamp: string): bigint {
   const [seconds = "", fraction = "Z"] = timestamp.split(".");
   const millis = Date.parse(seconds.endsWith("Z") ? seconds : `${seconds}Z`);
   return BigInt(millis) * 1000n + BigInt(fraction.slice(0, -1).padEnd(6, "0"));
