@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
-import { request } from "node:http";
+import { type ClientRequest, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
@@ -14,12 +14,14 @@ import { openDaemonLog, readDaemonAddress, readLogFrom, sizeOfLog } from "./daem
 import { isDaemonAlive } from "./is-daemon-alive.ts";
 
 /** `fetch` over node:http. The global one adds 25 ms to a command's start, this one 10 ms. */
-const nodeFetch: FetchLike = (url, init) =>
+const nodeFetch: FetchLike<Fetched, string | Uint8Array<ArrayBuffer> | AsyncIterable<Uint8Array>> = (url, init) =>
   new Promise<Fetched>((resolve, reject) => {
     const { method, headers, body, signal } = init;
+    const stream = typeof body === "object" && Symbol.asyncIterator in body ? body : undefined;
+    const whole = stream === undefined ? (body as string | Uint8Array | undefined) : undefined;
     const sent = request(url, {
       method,
-      headers: body === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      headers: whole === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(whole)) },
       // There are only a few calls; a kept connection would delay the command's end.
       agent: false,
       ...(signal === undefined ? {} : { signal }),
@@ -32,8 +34,14 @@ const nodeFetch: FetchLike = (url, init) =>
       }),
     );
     sent.on("error", reject);
-    sent.end(body);
+    if (stream === undefined) sent.end(whole);
+    else sendStream(sent, stream).catch((error: Error) => sent.destroy(error));
   });
+
+async function sendStream(sent: ClientRequest, stream: AsyncIterable<Uint8Array>): Promise<void> {
+  const { writeBody } = await import("@appdb/system/network/write-body");
+  await writeBody(sent, stream);
+}
 
 export interface EnsureDaemonDeps {
   readonly config: Pick<CliConfig, "home" | "daemon_env">;
