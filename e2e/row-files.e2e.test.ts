@@ -42,11 +42,12 @@ const ROWS = [
 ];
 
 /** Compares the export of each column with the same rows as the library reads them, and writes a file of its own. */
-const COMPARE = `import datetime, json, sys, uuid
+const COMPARE = `import json, shutil, sys, uuid
 
 import appdb as db
 import pyarrow as pa
 import pyarrow.parquet as pq
+from appdb.io import export_parquet
 
 target = sys.argv[1]
 kinds = db.get_table(f"{target}/kinds")
@@ -65,6 +66,14 @@ assert read.column("made").to_pylist()[2].microsecond == 1
 assert json.loads(read.column("meta").to_pylist()[2])["z"][1]["n"] == 2**53 + 1
 empty = pq.read_table("empty.parquet")
 assert empty.num_rows == 0 and empty.schema.names == ["id", "meta"], empty.schema
+
+export_parquet(kinds, "lib.parquet")
+assert pq.read_table("lib.parquet").equals(kinds.collect().to_arrow())
+shutil.rmtree("parts", ignore_errors=True)
+export_parquet(kinds.where(kinds.id > 0).select(kinds.id, kinds.text), "parts", partition_size_bytes=1)
+assert sorted(pq.read_table("parts").column("id").to_pylist()) == [2, 2**53 + 1]
+export_parquet(db.get_table(f"{target}/empty"), "none.parquet")
+assert pq.read_table("none.parquet").num_rows == 0
 
 made = pa.table({
     "ID": pa.array([1, 2**53 + 2, 3]),

@@ -44,7 +44,7 @@ _HOMES = {
     ),
 }
 _LATER = frozenset(
-    "ConfigVar URI retrieval_udf tools tool mcp_udfs io".split()
+    "ConfigVar URI retrieval_udf tools tool mcp_udfs".split()
 )
 
 # Names in other systems of features of this library.
@@ -70,7 +70,7 @@ def __getattr__(name):
     if home is not None:
         value = globals()[name] = getattr(load(home), name)
         return value
-    if name in ("functions", "serving", "iterators"):
+    if name in ("functions", "serving", "iterators", "io"):
         return load(f"appdb.{name}")
     if name.startswith("_"):
         raise AttributeError(name)
@@ -98,4 +98,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*__all__, "functions", "serving"])
+    return sorted([*__all__, "functions", "io", "serving"])

@@ -56,7 +56,7 @@ def create_table(
     if schema is None:
         from appdb.client.inferring import inferred
 
-        schema, source = inferred(source)
+        schema, source = inferred(source, _names(primary_key))
     options = {"comment": comment, "custom_metadata": custom_metadata, "has_default_idxs": has_default_idxs}
     options["media_validation"] = media_validation
     declared = changing.declare(inside.rpartition("/")[2], _with_key(schema, primary_key), options)
@@ -252,13 +252,16 @@ def init(config_overrides=None):
         )
 
 
+def _names(given):
+    return [given] if isinstance(given, str) else list(given or ())
+
+
 def _with_key(schema, primary_key):
     """The schema with the columns of primary_key= marked."""
     if primary_key is None:
         return schema
-    names = [primary_key] if isinstance(primary_key, str) else list(primary_key)
     made = dict(schema)
-    for name in names:
+    for name in _names(primary_key):
         if name not in made:
             raise Error(
                 f"primary_key= names '{name}', which is not a column.",

@@ -11,8 +11,8 @@ _LOOKED_AT = 1_000
 _NUMBERS = {("int", "float"), ("float", "int")}
 
 
-def inferred(source):
-    """The schema for a source, and the rows to insert. Columns may be null, because later rows are not known."""
+def inferred(source, keys=()):
+    """The schema for a source, and the rows to insert. Columns but keys may be null, because later rows are not known."""
     given = source_of(source, {})
     first = list(islice(given.rows, _LOOKED_AT))
     if not first:
@@ -27,7 +27,7 @@ def inferred(source):
             f"The column '{unknown[0]}' is null in the first {len(first)} rows, so its type is unknown.",
             f'Write schema={{"{unknown[0]}": db.String | None, ...}}.',
         )
-    schema = {name: _nullable(kind) for name, kind in kinds.items()}
+    schema = {name: _type(kind, name in keys) for name, kind in kinds.items()}
     return schema, Source(chain(first, given.rows), given.total, given.is_frame)
 
 
@@ -65,7 +65,8 @@ def _kind(value, is_frame):
     raise Error(f"A {type(value).__name__} does not show the type of its column.", "Write schema={...}.")
 
 
-def _nullable(kind):
+def _type(kind, is_key):
     import appdb
 
-    return getattr(appdb, DISPLAY[kind]) | None
+    named = getattr(appdb, DISPLAY[kind])
+    return named if is_key else named | None

@@ -8,7 +8,7 @@ export class OutputFile implements Disposable {
   /** Its descriptor. */
   readonly file: number;
   readonly #path: string;
-  /** Where it is until it is complete; undefined for what is no file, such as a pipe. */
+  /** Where it is until it is complete; undefined for other things than files, such as a pipe. */
   readonly #part: string | undefined;
   #isOpen = true;
 

@@ -74,7 +74,7 @@ async function readGroup({ end, file, metadata, start }: Group): Promise<readonl
     metadata,
     compressors,
     parsers: PARSERS,
-    // bytes that are no text stay bytes
+    // only columns of text become texts
     utf8: false,
     geoparquet: false,
     rowFormat: "array",

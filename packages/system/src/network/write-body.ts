@@ -23,7 +23,7 @@ export async function writeBody(
   sent.once("response", (answer: IncomingMessage) => {
     isAnswered = true;
     answer.once("close", () => {
-      // a body that nobody reads any more would keep the connection open
+      // the rest of a body, which the server does not read, would keep the connection open
       if (!sent.writableEnded) sent.destroy();
     });
   });

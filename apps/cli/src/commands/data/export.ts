@@ -87,7 +87,7 @@ function parseFormat(input: string): Format {
   throw new Error("expected csv, jsonl or parquet");
 }
 
-/** By the ending of a file's name. @throws usage for .json, which is no lines */
+/** By the ending of a file's name. @throws usage for .json, whose content is one document */
 function formatOf(out: string | undefined): Format {
   const ending = extname(out ?? "").toLowerCase();
   if (ending === ".parquet") return "parquet";
