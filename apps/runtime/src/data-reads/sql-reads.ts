@@ -54,10 +54,10 @@ export class SqlReads implements AsyncDisposable {
         this.#granted = catalog.version;
         return catalog;
       };
-      const { folder, limit, sql: text, timeout_ms: timeoutMs } = request;
+      const { explain = false, folder, limit, sql: text, timeout_ms: timeoutMs } = request;
       await runSql(
         { sql, limits, temp_mb: READER_TEMP_MB, loadCatalog },
-        { sql: text, folder, limit, timeout_ms: timeoutMs, format, send, signal },
+        { sql: text, folder, limit, timeout_ms: timeoutMs, explain, format, send, signal },
       );
     } finally {
       this.#running -= 1;
