@@ -257,6 +257,10 @@ describe.skipIf(NO_BROWSER)("data in the dashboard", () => {
     await sql.fill("select * from docs where false");
     await sql.press("Control+Enter");
     await page.getByText("The result has no rows").waitFor();
+    await button("Show plan").click();
+    await page.getByText(/^Planned in \d+ ms\. The statement did not run\.$/).waitFor();
+    await page.getByRole("region", { name: "Plan" }).getByText(/cost=/).waitFor();
+    expect(await findBarriersInBoth(page)).toEqual([]);
     await sql.fill("delete from docs");
     await button("Run").click();
     await page

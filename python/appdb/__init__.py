@@ -48,7 +48,6 @@ _LATER = {
     **dict.fromkeys(("ConfigVar", "URI"), "Write the value itself, or read it from os.environ."),
     **dict.fromkeys(("tools", "tool", "mcp_udfs"), "Call the provider or server in a function marked @db.udf."),
     "retrieval_udf": "Write a query marked @db.query, and call it with columns.",
-    "io": "Omit it for now.",
 }
 
 # Names in other systems of features of this library.
@@ -74,7 +73,7 @@ def __getattr__(name):
     if home is not None:
         value = globals()[name] = getattr(load(home), name)
         return value
-    if name in ("functions", "serving", "iterators"):
+    if name in ("functions", "serving", "iterators", "io"):
         return load(f"appdb.{name}")
     if name.startswith("_"):
         raise AttributeError(name)
@@ -102,4 +101,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted([*__all__, "functions", "serving"])
+    return sorted([*__all__, "functions", "io", "serving"])

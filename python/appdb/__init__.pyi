@@ -2,7 +2,7 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Annotated, Any, Generic, Literal, ParamSpec, TypeVar, overload
 
-from . import functions as functions, serving as serving
+from . import functions as functions, io as io, serving as serving
 from .client.api import (
     create_dir as create_dir,
     create_table as create_table,

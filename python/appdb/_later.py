@@ -6,7 +6,7 @@ _PROVIDERS = frozenset(
     "openai anthropic gemini huggingface whisper whisperx ollama llama_cpp mistralai bedrock fireworks together replicate"
     " deepseek groq openrouter twelvelabs yolox voyageai jina bfl reve runwayml fal fabric".split()
 )
-_MODULES = frozenset("io ext mcp".split())
+_MODULES = frozenset("ext mcp".split())
 
 
 def later_function(name, namespace="appdb.functions"):

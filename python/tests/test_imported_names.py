@@ -24,7 +24,8 @@ IMPORTS = {
     "from appdb import udff": ["appdb has no 'udff'", "Did you mean 'udf'?"],
     "from appdb.functions.strng import upper": ["no namespace 'strng'", "Did you mean 'string'?"],
     "import appdb as pxt; base = pxt.PxtIterator": ["needs no base", "@db.iterator", "__next__(self) -> Part"],
-    "from appdb.io import export_parquet": ["appdb.io", LATER],
+    "from appdb.io import export_sql": ["appdb.io has no 'export_sql'", "export_sql= of add_insert_route()"],
+    "from appdb.ext import functions": ["appdb.ext", LATER],
     "from appdb.iterators.document import DocumentSplitter": ["from appdb.functions.document import document_splitter"],
     "from appdb.catalog.model import TableModel": ["appdb has no module 'catalog'", "appdb.serving"],
 }

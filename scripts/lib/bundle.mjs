@@ -19,6 +19,8 @@ const PROGRAMS = [
   { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
   { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
   { name: "cli-config", entry: "apps/cli/src/project/read-config.ts", minify: true },
+  // only for files of Parquet
+  { name: "cli-parquet", entry: "apps/cli/src/row-files/parquet.ts", minify: true },
   // apps/runtime/src/http/no-schemas.ts
   {
     name: "pod-program",
@@ -52,13 +54,14 @@ const APART = {
     const apart = {
       "run-program.ts": "./cli-program.js",
       "read-config.ts": "./cli-config.js",
+      "parquet.ts": "./cli-parquet.js",
       "otlp-tracer.ts": "./traces.js",
       "s3-store.ts": "./s3-store.js",
       "gcs-store.ts": "./gcs-store.js",
       "azure-store.ts": "./azure-store.js",
     };
     build.onResolve(
-      { filter: /\/(run-program|read-config|otlp-tracer|(?:s3|gcs|azure)-store)\.ts$/ },
+      { filter: /\/(run-program|read-config|parquet|otlp-tracer|(?:s3|gcs|azure)-store)\.ts$/ },
       ({ kind, path }) =>
         kind === "dynamic-import" ? { path: apart[path.slice(path.lastIndexOf("/") + 1)], external: true } : undefined,
     );

@@ -34,8 +34,10 @@ export interface World {
   readonly signal: AbortSignal;
   /** Undefined without a terminal for questions. */
   readonly prompt: Prompt | undefined;
-  /** Reads piped input; undefined when stdin is a terminal. */
+  /** Reads piped input that is short, such as a secret; undefined when stdin is a terminal. */
   readonly readInput: (() => Promise<Uint8Array>) | undefined;
+  /** Piped input of any length, piece by piece; undefined when stdin is a terminal. */
+  readonly streamInput: (() => AsyncIterable<Uint8Array>) | undefined;
   /** What an interactive shell reads and writes. */
   readonly terminal: Terminal;
   readonly daemon: DaemonControl;

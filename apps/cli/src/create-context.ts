@@ -42,6 +42,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
     signal,
     prompt: isatty(0) && isatty(2) ? createPrompt(out, signal) : undefined,
     readInput: isatty(0) ? undefined : async () => await readAll(node.stdin),
+    streamInput: isatty(0) ? undefined : () => bytesOf(node.stdin),
     terminal: createTerminal(node),
     control: async () => {
       const { createControlAccess } = await import("./control/create-control-access.ts");
@@ -78,7 +79,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
       const { runCommandLine } = await import("./app.ts");
       const world = createContext({ ahead: undefined, calls_daemon: false, node, program, signal: commandSignal });
       // the lines of a shell may be piped, and are not the input of its commands
-      await runCommandLine(argv, { ...world, readInput: undefined });
+      await runCommandLine(argv, { ...world, readInput: undefined, streamInput: undefined });
       return Number(world.process.exitCode ?? 0);
     },
     listCommands: async () => await (await import("./app.ts")).listCommands(),
@@ -154,6 +155,10 @@ export function createPrompt(out: Output, signal: AbortSignal): Prompt {
     // no mask: even the length of a secret is information
     secret: (message) => ask<string>(({ password }) => password({ message, mask: "", output, signal })),
   };
+}
+
+async function* bytesOf(stream: NodeJS.ReadableStream): AsyncGenerator<Uint8Array> {
+  for await (const chunk of stream) yield Buffer.from(chunk);
 }
 
 /** Reads piped input to its end. Input far above the maximum is cut and then refused as too long. */

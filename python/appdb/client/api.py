@@ -57,7 +57,7 @@ def create_table(
     if schema is None:
         from appdb.client.inferring import inferred
 
-        schema, source = inferred(source, _key_names(primary_key))
+        schema, source = inferred(source, _names(primary_key))
     options = {"comment": comment, "custom_metadata": custom_metadata, "has_default_idxs": has_default_idxs}
     options["media_validation"] = media_validation
     declared = changing.declare(inside.rpartition("/")[2], _with_key(schema, primary_key), options)
@@ -269,13 +269,16 @@ def init(config_overrides=None):
         )
 
 
+def _names(given):
+    return [given] if isinstance(given, str) else list(given or ())
+
+
 def _with_key(schema, primary_key):
     """The schema with the columns of primary_key= marked."""
     if primary_key is None:
         return schema
-    names = _key_names(primary_key)
     made = dict(schema)
-    for name in names:
+    for name in _names(primary_key):
         if name not in made:
             raise Error(
                 f"primary_key= names '{name}', which is not a column.",
@@ -290,10 +293,6 @@ def _with_key(schema, primary_key):
             is_value = hasattr(value, "_node")
             made[name] = Column(value=value, primary_key=True) if is_value else Column(type=value, primary_key=True)
     return made
-
-
-def _key_names(primary_key):
-    return [primary_key] if isinstance(primary_key, str) else list(primary_key or ())
 
 
 def _places(path):

@@ -1,6 +1,7 @@
 """Results as frames of pandas, polars and Arrow, which `appdb[data]` installs."""
 
 import importlib
+import io
 import sys
 from datetime import timezone
 
@@ -68,6 +69,38 @@ def read_stream(parts):
     from pyarrow import ipc
 
     return ipc.open_stream(pyarrow.py_buffer(b"".join(parts))).read_all()
+
+
+def open_batches(parts):
+    """A reader of the batches of an IPC stream that comes in parts. Errors of the parts are raised unchanged."""
+    need("pyarrow", "A result")
+    from pyarrow import ipc
+
+    return ipc.open_stream(io.BufferedReader(_Parts(parts)))
+
+
+class _Parts(io.RawIOBase):
+    """Parts of a stream as one file."""
+
+    def __init__(self, parts):
+        self._parts = iter(parts)
+        self._rest = memoryview(b"")
+
+    def readable(self):
+        """As of a file."""
+        return True
+
+    def readinto(self, into):
+        """As of a file."""
+        while not self._rest:
+            part = next(self._parts, None)
+            if part is None:
+                return 0
+            self._rest = memoryview(part)
+        count = min(len(into), len(self._rest))
+        into[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
 
 
 def table_rows(columns, table):

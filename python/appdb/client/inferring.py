@@ -27,7 +27,7 @@ def inferred(source, keys=()):
             f"The column '{unknown[0]}' is null in the first {len(first)} rows, so its type is unknown.",
             f'Write schema={{"{unknown[0]}": db.String | None, ...}}.',
         )
-    schema = {name: _type(kind, is_nullable=name not in keys) for name, kind in kinds.items()}
+    schema = {name: _type(kind, name in keys) for name, kind in kinds.items()}
     return schema, Source(chain(first, given.rows), given.total, given.is_frame)
 
 
@@ -65,8 +65,8 @@ def _kind(value, is_frame):
     raise Error(f"A {type(value).__name__} does not show the type of its column.", "Write schema={...}.")
 
 
-def _type(kind, is_nullable):
+def _type(kind, is_key):
     import appdb
 
-    type = getattr(appdb, DISPLAY[kind])
-    return type | None if is_nullable else type
+    named = getattr(appdb, DISPLAY[kind])
+    return named if is_key else named | None

@@ -8,7 +8,7 @@ from appdb.client.cells import Column, row_decoder
 from appdb.client.code import request_code
 from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.errors import UnavailableError, error_of
-from appdb.client.frames import has_arrow, read_stream
+from appdb.client.frames import has_arrow, open_batches, read_stream
 from appdb.client.results import Cursor, ResultSet
 from appdb.declare.errors import AppFileError
 from appdb.expressions.files import FileAddress
@@ -68,6 +68,15 @@ class BoundQuery(Query):
         columns, messages, close = self._send(timeout, "plain")
         decode = row_decoder(columns, self._database.files)
         return Cursor(columns, (_decoded(message, decode) for message in messages), close)
+
+    def arrow_batches(self, timeout=None):
+        """Runs the query: (columns, reader of Arrow batches, function that ends it), in the same memory for any number of rows."""
+        columns, messages, close = self._send(timeout, "arrow")
+        try:
+            return columns, open_batches(message["arrow"] for message in messages), close
+        except BaseException:
+            close()
+            raise
 
     def head(self, n=10):
         """The first `n` rows."""

@@ -136,6 +136,12 @@ class Cursor:
                 raise StopIteration
             self._rows = iter(block)
 
+    def values(self):
+        """Yields each row as a list of values, with files unread."""
+        yield from self._rows
+        for block in self._blocks:
+            yield from block
+
     def columns(self):
         """The names of the columns."""
         return [column.name for column in self._columns]

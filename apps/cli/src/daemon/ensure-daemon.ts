@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process";
 import { closeSync } from "node:fs";
-import { request } from "node:http";
-import { pipeline } from "node:stream/promises";
+import { type ClientRequest, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { compareVersions, VERSION } from "@appdb/contract/version";
 import { isOtherFolder } from "@appdb/system/files/is-other-folder";
-import { isStream, type SentBody } from "@appdb/system/network/http-fetch";
+import type { SentBody } from "@appdb/system/network/http-fetch";
 import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
@@ -19,12 +18,11 @@ import { isDaemonAlive } from "./is-daemon-alive.ts";
 const nodeFetch: FetchLike<Fetched, SentBody> = (url, init) =>
   new Promise<Fetched>((resolve, reject) => {
     const { method, headers, body, signal } = init;
+    const stream = typeof body === "object" && Symbol.asyncIterator in body ? body : undefined;
+    const whole = stream === undefined ? (body as string | Uint8Array | undefined) : undefined;
     const sent = request(url, {
       method,
-      headers:
-        body === undefined || isStream(body)
-          ? headers
-          : { ...headers, "content-length": String(Buffer.byteLength(body)) },
+      headers: whole === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(whole)) },
       // There are only a few calls; a kept connection would delay the command's end.
       agent: false,
       ...(signal === undefined ? {} : { signal }),
@@ -37,14 +35,14 @@ const nodeFetch: FetchLike<Fetched, SentBody> = (url, init) =>
       }),
     );
     sent.on("error", reject);
-    if (body === undefined || !isStream(body)) {
-      sent.end(body);
-      return;
-    }
-    sent.flushHeaders();
-    // the reader of the answer gets the reason
-    pipeline(body, sent).catch((error: Error) => sent.destroy(error));
+    if (stream === undefined) sent.end(whole);
+    else sendStream(sent, stream).catch((error: Error) => sent.destroy(error));
   });
+
+async function sendStream(sent: ClientRequest, stream: AsyncIterable<Uint8Array>): Promise<void> {
+  const { writeBody } = await import("@appdb/system/network/write-body");
+  await writeBody(sent, stream);
+}
 
 export interface EnsureDaemonDeps {
   readonly config: Pick<CliConfig, "home" | "daemon_env">;

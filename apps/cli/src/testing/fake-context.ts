@@ -72,6 +72,7 @@ export async function runCli(words: string | readonly string[], given: FakeConte
     signal: new AbortController().signal,
     prompt,
     readInput: undefined,
+    streamInput: undefined,
     terminal: {
       input: Readable.from(given.piped ?? []),
       output: new PassThrough(),

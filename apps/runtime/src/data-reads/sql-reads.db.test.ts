@@ -82,6 +82,30 @@ function openReads(limits: Partial<typeof DEFAULT_LIMITS> = {}): SqlReads {
   });
 }
 
+test("a plan has PostgreSQL's lines, and the statement does not run", async () => {
+  const { columns, done, rows } = await ask(`select title from docs where id = 1 and exists (${ENDLESS})`, {
+    explain: true,
+  });
+  expect(columns).toEqual([{ name: "plan", type: { kind: "string" }, nullable: false }]);
+  expect(rows.length).toBeGreaterThan(2);
+  expect(done).toEqual({ count: rows.length, has_more: false });
+  expect(rows.flat().join("\n")).toMatch(/cost=/);
+  expect(rows.flat().join("\n")).toContain("docs");
+});
+
+test.each([
+  ["select * from docs) as x; delete from docs; --", "cannot insert multiple commands|syntax error|several statements"],
+  ["select titel from docs", 'at line 1, column 8: column "titel" does not exist'],
+  ["select * from appdb.tables", "permission denied for table"],
+  ["explain analyze select 1", "begins with EXPLAIN"],
+  ["with gone as (delete from docs returning 1) select * from gone", "."],
+])("a plan of %s is refused as the statement is", async (sql, says) => {
+  await expect(ask(sql, { explain: true })).rejects.toMatchObject({
+    code: "sql_refused",
+    message: expect.stringMatching(says),
+  });
+});
+
 /** Works without end, in little memory. */
 const ENDLESS =
   "select count(*) from generate_series(1, 9000) a, generate_series(1, 9000) b, generate_series(1, 9000) c";
@@ -90,6 +114,7 @@ interface Asked {
   readonly folder?: string;
   readonly limit?: number;
   readonly timeout_ms?: number;
+  readonly explain?: boolean;
   readonly signal?: AbortSignal;
   readonly by?: SqlReads;
 }

@@ -49,10 +49,10 @@ export class SqlReads implements AsyncDisposable {
     const { limits } = this.#deps;
     try {
       const sql = await this.#open();
-      const { folder, limit, sql: text, timeout_ms: timeoutMs } = request;
+      const { explain = false, folder, limit, sql: text, timeout_ms: timeoutMs } = request;
       await runSql(
         { sql, limits, temp_mb: READER_TEMP_MB, loadCatalog: () => this.#grant() },
-        { sql: text, folder, limit, timeout_ms: timeoutMs, format, send, signal },
+        { sql: text, folder, limit, timeout_ms: timeoutMs, explain, format, send, signal },
       );
     } finally {
       this.#running -= 1;

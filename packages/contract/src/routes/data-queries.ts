@@ -32,6 +32,8 @@ export const sqlRequestSchema = z.strictObject({
   /** The response ends after so many rows, and says that there are more. */
   limit: z.int().min(1).optional(),
   timeout_ms: z.int().min(1).optional(),
+  /** Only plans the statement: the rows are the lines of PostgreSQL's plan, in a column `plan`. */
+  explain: z.boolean().optional(),
 });
 
 /**

@@ -1,4 +1,5 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import { STRING_TYPE } from "../kinds/kinds.ts";
 import { hasJson, sqlColumns } from "../kinds/results/sql-columns.ts";
 import type { SqlPool, SqlTransaction, Statement } from "../ports.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
@@ -25,6 +26,8 @@ export interface SqlRunInput {
   readonly folder: string;
   readonly limit: number | undefined;
   readonly timeout_ms: number | undefined;
+  /** Sends the plan instead of the rows. */
+  readonly explain: boolean;
   readonly format: RowsFormat;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
@@ -49,11 +52,14 @@ export async function runSql(deps: SqlRunDeps, input: SqlRunInput): Promise<void
   const ms = Math.min(input.timeout_ms ?? limits.statement_timeout_ms, limits.statement_timeout_ms);
   const clock = new WorkClock({ total_ms: ms, piece_ms: ms }, input.signal);
   const result = new ResultMessages({ openFiles }, input);
-  const before = `${nameTables(await deps.loadCatalog(), input.folder, sql)}select * from (`;
+  const before = `${input.explain ? "explain " : ""}${nameTables(await deps.loadCatalog(), input.folder, sql)}select * from (`;
   const text = `${before}${sql}\n) as "statement"`;
   try {
     await deps.sql.transaction(
-      (connection) => readRows(connection, { text, clock, result, limit: input.limit }),
+      (connection) =>
+        input.explain
+          ? readPlan(connection, { text, clock, result })
+          : readRows(connection, { text, clock, result, limit: input.limit }),
       BEGIN,
     );
   } catch (error) {
@@ -91,6 +97,15 @@ async function readRows(connection: SqlTransaction, { text, clock, result, limit
     { clock, result, writer, take_row: takeRow, limit },
   );
   await result.finish(beyond > 0);
+}
+
+/** Sends the lines of PostgreSQL's plan. The statement does not run. */
+async function readPlan(connection: SqlTransaction, { clock, result, text }: Omit<Reading, "limit">): Promise<void> {
+  const { rows } = await clock.measure(() => connection.query({ text, name: "plan", signal: clock.signal }));
+  const writer = await result.begin([{ name: "plan", type: STRING_TYPE, nullable: false }]);
+  for (const [line = null] of rows) writer.takeValues([line]);
+  result.count = rows.length;
+  await result.finish();
 }
 
 const FIELDS_BYTES = 2;

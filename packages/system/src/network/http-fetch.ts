@@ -1,8 +1,8 @@
-import type { ClientRequest, IncomingMessage, RequestOptions } from "node:http";
+import type { IncomingMessage, RequestOptions } from "node:http";
 import { hostname, platform } from "node:os";
-import { pipeline } from "node:stream/promises";
 import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { VERSION } from "@appdb/contract/version";
+import { writeBody } from "./write-body.ts";
 
 /** A reachable server accepts a connection within milliseconds; behind a firewall that drops packets it never does. */
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -60,47 +60,25 @@ export const httpFetch: FetchLike<Fetched, SentBody> = async (url, { method, hea
       sent.end(body);
       return;
     }
-    if (isStream(body)) {
-      sent.flushHeaders();
-      // the reader of the answer gets the reason
-      pipeline(body, sent).catch((error: Error) => sent.destroy(error));
-      return;
-    }
-    const onPiece = (bytes: number) => {
+    const isStreamed = isStream(body);
+    const progress = {
+      // The work on a stream takes as long as its rows do, and so does its source.
+      onWait: () => (isStreamed ? clearTimeout(timer) : waitOn("no answer")),
       // uploads are timed per piece, so that a slow line is not a timeout
-      waitOn("nothing was taken");
-      onSent?.(bytes);
-      return !isEnded;
+      onWrite: () => waitOn("nothing was taken"),
+      ...(onSent === undefined ? {} : { onSent }),
     };
-    writePieces(sent, body, onPiece).catch((error: Error) => sent.destroy(error));
+    writeBody(sent, isStreamed ? body : piecesOf(body), progress).catch((error: Error) => sent.destroy(error));
   });
   return { status: response.statusCode ?? 0, body: response, text: () => readText(response) };
 };
 
-/** Whether a body is sent as it comes. */
-export function isStream(body: SentBody): body is AsyncIterable<Uint8Array> {
+function isStream(body: SentBody): body is AsyncIterable<Uint8Array> {
   return typeof body === "object" && Symbol.asyncIterator in body;
 }
 
-async function writePieces(sent: ClientRequest, body: Uint8Array, onPiece: (bytes: number) => boolean): Promise<void> {
-  for (let at = 0; at < body.length; at += PIECE_BYTES) {
-    const isTaken = sent.write(body.subarray(at, at + PIECE_BYTES));
-    if (!isTaken) await drained(sent);
-    // The server answered or closed the connection early; the request's own events say which.
-    if (!onPiece(Math.min(at + PIECE_BYTES, body.length)) || sent.destroyed) return;
-  }
-  sent.end();
-}
-
-/** Resolves when there is room again, or when the connection has closed. */
-async function drained(sent: ClientRequest): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const done = () => {
-      sent.off("drain", done).off("close", done);
-      resolve();
-    };
-    sent.on("drain", done).on("close", done);
-  });
+function* piecesOf(body: Uint8Array): Generator<Uint8Array> {
+  for (let at = 0; at < body.length; at += PIECE_BYTES) yield body.subarray(at, at + PIECE_BYTES);
 }
 
 async function readText(response: IncomingMessage): Promise<string> {

@@ -33,7 +33,7 @@ export interface DataTarget {
   rows(table: string, query: RowQuery): Promise<string>;
   row(table: string, key: readonly string[]): Promise<string>;
   /** Inserts rows, one JSON object per line: all or none. */
-  insert(table: string, lines: Uint8Array<ArrayBuffer>, onError: OnError): Promise<Written>;
+  insert(table: string, lines: AsyncIterable<Uint8Array>, onError: OnError): Promise<Written>;
   /** Texts of the bodies: keys can have integers beyond 2^53. */
   update(table: string, body: string): Promise<Written>;
   delete(table: string, body: string): Promise<Written>;

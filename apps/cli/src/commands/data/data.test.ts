@@ -157,7 +157,7 @@ test("rows and count take a condition, rows also an order", async () => {
   expect(asked).toMatchObject([{ limit: 10, where: "id > 1", order_by: "id:desc" }, { where: "id > 1" }]);
 });
 
-test("export writes all pages as CSV or JSON lines, and refuses parquet by name", async () => {
+test("export writes all pages as CSV or JSON lines, and Parquet only to a file", async () => {
   const asked: unknown[] = [];
   const client: DaemonAnswers = {
     ...DOCS,
@@ -176,7 +176,11 @@ test("export writes all pages as CSV or JSON lines, and refuses parquet by name"
   ]);
   const lines = await run("export main/docs --format jsonl --columns id,title", client);
   expect(lines.stdout).toBe('{"id":2,"title":"a,b"}\n{"id":1,"title":null}\n');
-  expect((await run("export main/docs --format parquet", client)).stderr).toContain("parquet is not supported");
+  expect((await run("export main/docs --format parquet", client)).stderr).toContain(
+    "hint: Name the file: -o docs.parquet",
+  );
+  expect((await run("export main/docs -o docs.json", client)).stderr).toContain("--format jsonl");
+  expect((await run("export main/docs --format xml", client)).stderr).toContain("expected csv, jsonl or parquet");
   expect((await run("export main/docs --json", client)).stderr).toContain("--json describes a written file.");
   expect((await run("export main/docs -o /none/docs.csv", client)).stderr).toContain(
     "/none/docs.csv cannot be written",

@@ -1,17 +1,21 @@
-import { closeSync, openSync, writeSync } from "node:fs";
-import { resolve } from "node:path";
-import { printExact } from "@appdb/contract/clients/exact-json";
+import { extname, resolve } from "node:path";
+import { type ExactJson, type ExactObject, printExact } from "@appdb/contract/clients/exact-json";
 import { appError } from "@appdb/contract/errors";
 import { MAX_ROWS } from "@appdb/contract/routes/api";
-import type { Context } from "../../context.ts";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
 import { csvLine } from "../../output/csv.ts";
+import { OutputFile } from "../../row-files/open-output.ts";
+import { parquetColumn } from "../../row-files/parquet-columns.ts";
 import { text } from "../parameters.ts";
 import { COLUMNS_FLAG, chosenColumns, openTable, readPage, TABLE, WHERE_FLAG, withColumns } from "./data-target.ts";
 
+const FORMATS = ["csv", "jsonl", "parquet"] as const;
+type Format = (typeof FORMATS)[number];
+
 interface Flags extends JsonFlag {
-  readonly format: string;
+  readonly format?: Format;
   readonly where?: string;
   readonly columns?: string;
   readonly out?: string;
@@ -24,15 +28,22 @@ interface Exported {
 }
 
 export const exportRows = defineCommand<Flags, [path: string], Exported | undefined>({
-  brief: "Write the rows of a table as CSV or JSON lines, the newest first",
+  brief: "Write the rows of a table as CSV, JSON lines or Parquet, the newest first",
   examples: [
     ["cli export main/docs -o docs.csv", "all rows, as CSV"],
+    ["cli export main/docs -o docs.parquet", "all rows, as Parquet"],
     ['cli export cloud://acme:main/docs --format jsonl --where "score > 0.5"', "some rows, a JSON object a line"],
   ],
   parameters: {
     positional: { kind: "tuple", parameters: [TABLE] },
     flags: {
-      format: { kind: "parsed", parse: parseFormat, default: "csv", brief: "csv or jsonl", placeholder: "format" },
+      format: {
+        kind: "parsed",
+        parse: parseFormat,
+        optional: true,
+        brief: "csv, jsonl or parquet; by default that of the file's name, otherwise csv",
+        placeholder: "format",
+      },
       where: WHERE_FLAG,
       columns: COLUMNS_FLAG,
       out: {
@@ -45,34 +56,24 @@ export const exportRows = defineCommand<Flags, [path: string], Exported | undefi
     },
     aliases: { o: "out" },
   },
-  run: async (ctx, { columns: typed, format, json, out, where }, named) => {
+  run: async (ctx, { columns: typed, format: chosen, json, out, where }, named) => {
     if (json && out === undefined) {
       throw appError("usage", { detail: "--json describes a written file.", hint: "Name the file: -o docs.csv" });
     }
+    const format = chosen ?? formatOf(out);
+    if (format === "parquet" && out === undefined) {
+      throw appError("usage", { detail: "Parquet is written to a file.", hint: "Name the file: -o docs.parquet" });
+    }
     const { data, path, text: whole } = await openTable(ctx, named);
     const columns = chosenColumns(await data.table(path), typed, whole);
-    const output = openOutput(ctx, out);
-    let rows = 0;
-    try {
-      if (format === "csv") output.line(csvLine(columns.map(({ name }) => name)));
-      let cursor: string | undefined;
-      do {
-        const query = { limit: MAX_ROWS, cursor, where, order_by: undefined };
-        const page = readPage(await data.rows(path, query));
-        for (const row of page.rows) {
-          const isCsv = format === "csv";
-          const line = isCsv
-            ? csvLine(columns.map(({ name }) => row.get(name) ?? null))
-            : printExact(withColumns(row, columns));
-          output.line(line);
-        }
-        rows += page.rows.length;
-        cursor = page.next ?? undefined;
-      } while (cursor !== undefined);
-    } finally {
-      output.close();
+    const pages = readPages((cursor) => data.rows(path, { limit: MAX_ROWS, cursor, where, order_by: undefined }));
+    if (out !== undefined) {
+      using file = new OutputFile(resolve(ctx.cwd, out));
+      const rows = await writeFile(file, format, pages, columns);
+      file.end();
+      return { path: whole, rows, file: out };
     }
-    if (out !== undefined) return { path: whole, rows, file: out };
+    const rows = await writeText((line) => ctx.out.line(line), format, pages, columns);
     ctx.out.note(`${whole}: ${count(rows, "row")}`);
     return undefined;
   },
@@ -80,29 +81,77 @@ export const exportRows = defineCommand<Flags, [path: string], Exported | undefi
 });
 
 /** @throws Error with a message that the command-line parser prints */
-function parseFormat(input: string): string {
-  if (input === "csv" || input === "jsonl") return input;
-  throw new Error(
-    input === "parquet"
-      ? "parquet is not supported; write csv or jsonl, and convert it with pyarrow"
-      : "expected csv or jsonl",
-  );
+function parseFormat(input: string): Format {
+  const format = FORMATS.find((one) => one === input);
+  if (format !== undefined) return format;
+  throw new Error("expected csv, jsonl or parquet");
 }
 
-function openOutput(ctx: Context, out: string | undefined): { line(text: string): void; close(): void } {
-  if (out === undefined) return { line: (text) => ctx.out.line(text), close: () => undefined };
-  const file = openFile(resolve(ctx.cwd, out));
-  return { line: (text) => void writeSync(file, `${text}\n`), close: () => closeSync(file) };
+/** By the ending of a file's name. @throws usage for .json, whose content is one document */
+function formatOf(out: string | undefined): Format {
+  const ending = extname(out ?? "").toLowerCase();
+  if (ending === ".parquet") return "parquet";
+  if (ending === ".jsonl" || ending === ".ndjson") return "jsonl";
+  if (ending !== ".json") return "csv";
+  throw appError("usage", {
+    detail: `${out} could be JSON lines or CSV.`,
+    hint: "Name it with the ending .jsonl, or choose: --format jsonl",
+  });
 }
 
-function openFile(path: string): number {
-  try {
-    return openSync(path, "w");
-  } catch (cause) {
-    throw appError("usage", {
-      detail: `${path} cannot be written.`,
-      hint: "Name a file in a folder that exists.",
-      cause,
-    });
+interface Page {
+  readonly rows: readonly ExactObject[];
+  /** Characters of its JSON. */
+  readonly length: number;
+}
+
+async function* readPages(read: (cursor: string | undefined) => Promise<string>): AsyncGenerator<Page, void> {
+  let cursor: string | undefined;
+  do {
+    const text = await read(cursor);
+    const page = readPage(text);
+    yield { rows: page.rows, length: text.length };
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+}
+
+async function writeFile(
+  file: OutputFile,
+  format: Format,
+  pages: AsyncIterable<Page>,
+  columns: DataTable["columns"],
+): Promise<number> {
+  if (format !== "parquet") return await writeText((line) => file.write(`${line}\n`), format, pages, columns);
+  const { createParquet } = await import("../../row-files/parquet.ts");
+  const parquet = createParquet(file.file, columns.map(parquetColumn));
+  let count = 0;
+  for await (const { length, rows } of pages) {
+    await parquet.add(
+      rows.map((row) => cellsOf(row, columns)),
+      length,
+    );
+    count += rows.length;
   }
+  await parquet.end();
+  return count;
+}
+
+async function writeText(
+  write: (line: string) => void,
+  format: Format,
+  pages: AsyncIterable<Page>,
+  columns: DataTable["columns"],
+): Promise<number> {
+  const isCsv = format === "csv";
+  if (isCsv) write(csvLine(columns.map(({ name }) => name)));
+  let count = 0;
+  for await (const { rows } of pages) {
+    for (const row of rows) write(isCsv ? csvLine(cellsOf(row, columns)) : printExact(withColumns(row, columns)));
+    count += rows.length;
+  }
+  return count;
+}
+
+function cellsOf(row: ExactObject, columns: DataTable["columns"]): readonly ExactJson[] {
+  return columns.map(({ name }) => row.get(name) ?? null);
 }

@@ -3,9 +3,10 @@ import { parseTablePath } from "@appdb/contract/names";
 import type { Written } from "@appdb/contract/routes/data-writes";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
+import { readRowFile } from "../../row-files/read-rows.ts";
 import { text } from "../parameters.ts";
 import { failedCells, ON_ERROR_FLAG, openTable, TABLE, whileWorking } from "./data-target.ts";
-import { readRowFile } from "./read-rows.ts";
+import { RowBody } from "./row-body.ts";
 import { sendMedia } from "./send-media.ts";
 
 interface Flags extends JsonFlag {
@@ -21,6 +22,7 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
   examples: [
     ["cli insert main/docs rows.jsonl", "JSON objects, one per line: all rows or none"],
     ["cli insert main/docs rows.csv --on-error ignore", "CSV with a header; a computed cell that fails is null"],
+    ["cli insert main/docs rows.parquet", "Parquet, a row group in memory at a time"],
     ["cat rows.json | cli insert cloud://acme:main/docs - --json", "a JSON array from another program"],
   ],
   parameters: {
@@ -28,7 +30,7 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
       kind: "tuple",
       parameters: [
         TABLE,
-        { brief: "The file: .jsonl, .json or .csv; - is the input", placeholder: "FILE", parse: text },
+        { brief: "The file: .jsonl, .json, .csv or .parquet; - is the input", placeholder: "FILE", parse: text },
       ],
     },
     flags: { onError: ON_ERROR_FLAG },
@@ -36,12 +38,11 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
   run: async (ctx, { json, onError }, named, file) => {
     const { data, path, text: whole } = await openTable(ctx, named);
     const table = await data.table(path);
-    const given = await readRowFile(ctx, file, { path: whole, table });
+    const given = readRowFile(ctx, file, { path: whole, table });
     const { target } = parseTablePath(named);
-    const lines = await sendMedia(ctx, given, { json, table, target });
-    const rows = lines.filter((line) => line.trim() !== "").length;
-    const send = () => data.insert(path, new TextEncoder().encode(`${lines.join("\n")}\n`), onError);
-    return { path: whole, ...(await whileWorking(ctx.out, json, `inserting ${count(rows, "row")}`, send)) };
+    const body = new RowBody(sendMedia(ctx, given, { json, table, target }));
+    const send = () => data.insert(path, body, onError).catch((error: unknown) => body.reject(error));
+    return { path: whole, ...(await whileWorking(ctx.out, json, "inserting rows", send)) };
   },
   render: ({ errors, inserted, path }, out) => {
     out.line(`${count(inserted, "row")} inserted into ${path}`);

@@ -8,10 +8,10 @@ import type { Target } from "@appdb/contract/names";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import { hashOf } from "@appdb/system/network/transfer-file";
 import type { Context } from "../../context.ts";
+import type { Lines } from "../../row-files/read-rows.ts";
 import { CopyProgress } from "../media/copy-progress.ts";
 import { copyUp } from "../media/copy-up.ts";
 import { type MediaTarget, openMedia, uriOf } from "../media/media-target.ts";
-import type { Lines } from "./read-rows.ts";
 
 /** An address, which the server reads itself: https://..., s3://..., or one of a response. */
 const ADDRESS = /^[a-z][a-z0-9+.-]*:|\/_media\//i;
@@ -23,35 +23,42 @@ const FOLDER = "inserted";
  * several rows name is sent once.
  * @throws media_not_found with the line of the row
  */
-export async function sendMedia(
+export async function* sendMedia(
   ctx: Context,
   lines: Lines,
   { json, table, target }: { readonly json: boolean; readonly table: DataTable; readonly target: Target },
-): Promise<Lines> {
+): AsyncGenerator<readonly string[], void> {
   const columns = table.columns.filter(isMediaColumn).map(({ name }) => name);
-  if (columns.length === 0) return lines;
+  if (columns.length === 0) {
+    yield* lines;
+    return;
+  }
   const database = target.kind === "local" ? target.database : `${target.uri.organization}:${target.uri.database}`;
   using progress = new CopyProgress(ctx.out, json);
   const addresses = new Map<string, string>();
   let store: MediaTarget | undefined;
-  const sent: string[] = [];
-  for (const [at, line] of lines.entries()) {
-    const row = readObject(line);
-    const changed = new Map(row);
-    for (const name of columns) {
-      const value = row?.get(name);
-      if (typeof value !== "string" || ADDRESS.test(value)) continue;
-      const path = resolve(ctx.cwd, value);
-      if (!addresses.has(path)) {
-        if (!(await isFile(path))) throw missing(value, `line ${at + 1}, ${name}`);
-        store ??= await openMedia(ctx, `${MEDIA_SCHEME}${database}/home`);
-        addresses.set(path, await sendFile(ctx, path, store, progress));
+  let number = 0;
+  for await (const some of lines) {
+    const sent: string[] = [];
+    for (const line of some) {
+      number += 1;
+      const row = readObject(line);
+      const changed = new Map(row);
+      for (const name of columns) {
+        const value = row?.get(name);
+        if (typeof value !== "string" || ADDRESS.test(value)) continue;
+        const path = resolve(ctx.cwd, value);
+        if (!addresses.has(path)) {
+          if (!(await isFile(path))) throw missing(value, `line ${number}, ${name}`);
+          store ??= await openMedia(ctx, `${MEDIA_SCHEME}${database}/home`);
+          addresses.set(path, await sendFile(ctx, path, store, progress));
+        }
+        changed.set(name, addresses.get(path) ?? null);
       }
-      changed.set(name, addresses.get(path) ?? null);
+      sent.push(row === undefined ? line : printExact(changed));
     }
-    sent.push(row === undefined ? line : printExact(changed));
+    yield sent;
   }
-  return sent;
 }
 
 /** Undefined for a line without an object: the server names it. */

@@ -35,10 +35,19 @@ beforeEach(() => {
   sent = [];
 });
 
+type Body = string | AsyncIterable<Uint8Array>;
+
+async function textOf(sent: Body = ""): Promise<string> {
+  if (typeof sent === "string") return sent;
+  const pieces: Uint8Array[] = [];
+  for await (const piece of sent) pieces.push(piece);
+  return Buffer.concat(pieces).toString("utf8");
+}
+
 /** A daemon that records what writes send. */
 function daemon(table = DOCS, errors = 0) {
-  const record = (name: string, input: { query?: unknown; sent?: string | Uint8Array }, headers?: object) => {
-    const body = typeof input.sent === "string" ? input.sent : Buffer.from(input.sent ?? []).toString("utf8");
+  const record = async (name: string, input: { query?: unknown; sent?: Body }, headers?: object) => {
+    const body = await textOf(input.sent);
     sent.push({ name, query: input.query, body, type: (headers as Record<string, string>)?.["content-type"] });
     const rows = body.split("\n").filter((line) => line !== "").length;
     return { inserted: rows, updated: 2, deleted: 3, errors };
@@ -50,7 +59,7 @@ function daemon(table = DOCS, errors = 0) {
       return record(name, input);
     },
     text: async (name: string, input: object, options: { headers?: object }) =>
-      JSON.stringify(record(name, input, options.headers)),
+      JSON.stringify(await record(name, input, options.headers)),
   };
   const ensure = async () => client as never;
   return { ensure, find: async () => undefined, waitUntilGone: async () => undefined };
@@ -81,7 +90,12 @@ describe("insert", () => {
     expect(lines()?.slice(0, 2)).toEqual(['{"id":9223372036854775807,"title":"x"}', '{"id":2}']);
     expect(sent[0]?.query).toMatchObject({ on_error: "ignore" });
     expect(stderr).toContain("3 cells failed");
-    const context = { readInput: async () => Buffer.from('{"id": 1}\n{"id": 2}') };
+    const context = {
+      streamInput: async function* () {
+        yield Buffer.from('{"id": 1}\n{"i');
+        yield Buffer.from('d": 2}');
+      },
+    };
     expect((await run(["insert", "main/docs", "-", "--json"], { context })).stdout).toContain('"inserted": 2');
   });
 

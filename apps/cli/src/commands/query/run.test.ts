@@ -65,6 +65,14 @@ test("sends the folder and the limit, and says that there are more", async () =>
   expect(stderr).toMatch(/there are more\n$/);
 });
 
+test("asks for the plan, and prints its lines as they are", async () => {
+  const lines = [{ columns: COLUMNS.slice(1) }, { rows: [["Limit  (cost=0.1)"], ["  ->  Seq Scan on docs"]] }];
+  const text = [...lines, { done: { count: 2, has_more: false } }].map((one) => `${JSON.stringify(one)}\n`).join("");
+  const { sent, stdout } = await run(["--explain", "select 1"], text);
+  expect(stdout).toBe("Limit  (cost=0.1)\n  ->  Seq Scan on docs\n");
+  expect(sent).toEqual([{ sql: "select 1", folder: "", explain: true }]);
+});
+
 test("reads a statement from a file or from its input", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-sql-"));
   writeFileSync(join(folder, "a.sql"), "select 1\n");

@@ -25,6 +25,7 @@ interface Flags extends JsonFlag {
   readonly file?: string;
   readonly limit?: number;
   readonly csv: boolean;
+  readonly explain: boolean;
 }
 
 export const run = defineCommand<Flags, [sql?: string], undefined>({
@@ -32,6 +33,7 @@ export const run = defineCommand<Flags, [sql?: string], undefined>({
   examples: [
     ['cli query "select id, title from docs order by id limit 5"', "rows of the local database main"],
     ["cli query run -f report.sql --target cloud://acme:main --csv", "a statement in a file, as CSV"],
+    ['cli query --explain "select * from docs where id = 1"', "the plan, without running it"],
     ['echo "select count(*) from docs" | cli query run --json', "a statement from another program"],
   ],
   parameters: {
@@ -56,19 +58,24 @@ export const run = defineCommand<Flags, [sql?: string], undefined>({
         placeholder: "number",
       },
       csv: { kind: "boolean", brief: "Print the rows as CSV", default: false },
+      explain: { kind: "boolean", brief: "Show PostgreSQL's plan without running the statement", default: false },
     },
     aliases: { f: "file" },
   },
-  run: async (ctx, { csv, file, json, limit, target }, typed) => {
+  run: async (ctx, { csv, explain, file, json, limit, target }, typed) => {
     const sql = await readStatement(ctx, typed, file);
     const since = performance.now();
-    const printer = choosePrinter(ctx, json, csv);
+    const isPlan = explain && !json && !csv;
+    const printer = isPlan ? planPrinter((line) => ctx.out.line(line)) : choosePrinter(ctx, json, csv);
     const asked = limit ?? (json || csv ? undefined : TABLE_ROWS);
-    const end = await send(ctx, { sql, target, limit: asked }, printer).catch((error: unknown) => {
-      showPlace(ctx, sql, error);
-      throw error;
-    });
+    const end = await send(ctx, { sql, target, limit: explain ? undefined : asked, explain }, printer).catch(
+      (error: unknown) => {
+        showPlace(ctx, sql, error);
+        throw error;
+      },
+    );
     printer.end(end);
+    if (explain) return undefined;
     const more = end.has_more ? `; there are more${limit === undefined ? ": --limit" : ""}` : "";
     ctx.out.note(`${count(end.count, "row")}, ${Math.round(performance.now() - since)} ms${more}`);
     return undefined;
@@ -106,11 +113,16 @@ interface Asked {
   readonly sql: string;
   readonly target: string;
   readonly limit: number | undefined;
+  readonly explain: boolean;
 }
 
-async function send(ctx: Context, { limit, sql, target: typed }: Asked, reader: ResultReader): Promise<ResultEnd> {
+async function send(
+  ctx: Context,
+  { explain, limit, sql, target: typed }: Asked,
+  reader: ResultReader,
+): Promise<ResultEnd> {
   const target = parseTarget(typed);
-  const body = { sql, folder: target.folders.join("/"), limit };
+  const body = { sql, folder: target.folders.join("/"), limit, ...(explain ? { explain } : {}) };
   const options = { signal: ctx.signal, headers: NDJSON };
   const open = async () => {
     if (target.kind === "local") {
@@ -163,6 +175,17 @@ function csvPrinter(print: (line: string) => void): Printer {
     columns: (columns) => print(csvLine(columns.map(({ name }) => name))),
     rows(rows) {
       for (const row of cellsOf(rows)) print(csvLine(row));
+    },
+    end: () => undefined,
+  };
+}
+
+/** The lines of a plan, whose spaces show its tree. */
+function planPrinter(print: (line: string) => void): Printer {
+  return {
+    columns: () => undefined,
+    rows(rows) {
+      for (const [line = null] of cellsOf(rows)) print(showControls(String(line)));
     },
     end: () => undefined,
   };

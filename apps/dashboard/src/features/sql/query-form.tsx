@@ -5,6 +5,7 @@ import { Button } from "../../ui/button.tsx";
 import { TextArea } from "../../ui/field.tsx";
 import { Form } from "../../ui/form.tsx";
 import { plural } from "../../ui/format.ts";
+import { Plan } from "./plan.tsx";
 import { readMessages } from "./read-messages.ts";
 import { ResultTable } from "./result-table.tsx";
 
@@ -21,20 +22,21 @@ interface QueryFormProps {
 export function QueryForm({ database: { name, organization }, example }: QueryFormProps) {
   const [sql, setSql] = useState(example);
   const [ms, setMs] = useState(0);
-  const query = useAction(async (api, statement: string) => {
+  const query = useAction(async (api, { explain, statement }: { statement: string; explain: boolean }) => {
     const begun = performance.now();
     const params = { org: organization, db: name };
     const text = await api.control.text(
       "sqlRun",
-      { params, body: { sql: statement, limit: SHOWN } },
+      { params, body: { sql: statement, limit: SHOWN, ...(explain ? { explain } : {}) } },
       { headers: { accept: "application/x-ndjson" } },
     );
     setMs(Math.round(performance.now() - begun));
-    return readMessages(text);
+    return { ...readMessages(text), is_plan: explain };
   });
-  const run = () => {
-    if (sql.trim() !== "") query.run(sql);
+  const start = (explain: boolean) => {
+    if (sql.trim() !== "") query.run({ statement: sql, explain });
   };
+  const run = () => start(false);
   const { result } = query;
   return (
     <div className="grid grid-cols-1 gap-5">
@@ -60,14 +62,18 @@ export function QueryForm({ database: { name, organization }, example }: QueryFo
           <Button type="submit" look="primary" busy={query.pending} disabled={sql.trim() === ""}>
             Run
           </Button>
+          <Button busy={query.pending} disabled={sql.trim() === ""} onClick={() => start(true)}>
+            Show plan
+          </Button>
           <p role="status" className="text-sm text-muted tabular-nums">
             {query.pending && "Running ..."}
-            {!query.pending && result && `${plural(result.rows.length, "row")} in ${ms} ms`}
+            {!query.pending && result?.is_plan === true && `Planned in ${ms} ms. The statement did not run.`}
+            {!query.pending && result?.is_plan === false && `${plural(result.rows.length, "row")} in ${ms} ms`}
             {!query.pending && result?.has_more === true && `. There are more: the page shows ${plural(SHOWN, "row")}.`}
           </p>
         </div>
       </Form>
-      {result && !query.error && <ResultTable result={result} />}
+      {result && !query.error && (result.is_plan ? <Plan result={result} /> : <ResultTable result={result} />)}
     </div>
   );
 }

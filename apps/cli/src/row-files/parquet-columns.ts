@@ -1,0 +1,111 @@
+import { type ExactJson, ExactNumber, isArray, isObject, printExact } from "@appdb/contract/clients/exact-json";
+import type { DataColumn } from "@appdb/contract/routes/data-api";
+import type { ArrayDtype } from "@appdb/contract/types";
+import type { SchemaElement } from "hyparquet";
+
+/** A column of a Parquet file: its elements in the schema, and how a cell of a row becomes its value. */
+export interface ParquetColumn {
+  readonly name: string;
+  readonly elements: readonly SchemaElement[];
+  readonly value: (cell: ExactJson) => unknown;
+}
+
+type Leaf = Omit<SchemaElement, "name" | "repetition_type">;
+interface Form {
+  readonly leaf: Leaf;
+  readonly value: (cell: ExactJson) => unknown;
+}
+
+const DAY_MS = 86_400_000;
+const SECONDS = "2026-01-31T00:00:00".length;
+const UTF8: Leaf = { type: "BYTE_ARRAY", converted_type: "UTF8", logical_type: { type: "STRING" } };
+const TEXT: Form = { leaf: UTF8, value: (cell) => (typeof cell === "string" ? cell : printExact(cell)) };
+const INT64: Form = { leaf: { type: "INT64" }, value: (cell) => BigInt(digits(cell)) };
+const DOUBLE: Form = { leaf: { type: "DOUBLE" }, value: (cell) => Number(digits(cell)) };
+const BOOLEAN: Form = { leaf: { type: "BOOLEAN" }, value: (cell) => cell === true };
+
+/** By the first word of a column's type. The types are those of Arrow results (docs/data-api.md); others are texts. */
+const FORMS: Readonly<Record<string, Form>> = {
+  Int: INT64,
+  Float: DOUBLE,
+  Bool: BOOLEAN,
+  Timestamp: {
+    leaf: {
+      type: "INT64",
+      converted_type: "TIMESTAMP_MICROS",
+      logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
+    },
+    value: (cell) => micros(String(cell)),
+  },
+  Date: { leaf: { type: "INT32", converted_type: "DATE" }, value: (cell) => Date.parse(String(cell)) / DAY_MS },
+  Binary: { leaf: { type: "BYTE_ARRAY" }, value: (cell) => new Uint8Array(Buffer.from(String(cell), "base64")) },
+  // a text would be read back as JSON without its quotes
+  Json: { leaf: UTF8, value: (cell) => printExact(cell) },
+};
+
+const small = (bits: "INT_8" | "INT_16" | "INT_32" | "UINT_8"): Form => ({
+  leaf: { type: "INT32", converted_type: bits },
+  value: (cell) => Number(digits(cell)),
+});
+const ELEMENTS = {
+  bool: BOOLEAN,
+  uint8: small("UINT_8"),
+  int8: small("INT_8"),
+  int16: small("INT_16"),
+  int32: small("INT_32"),
+  int64: INT64,
+  float32: { leaf: { type: "FLOAT" }, value: DOUBLE.value },
+  float64: DOUBLE,
+  string: TEXT,
+} as const satisfies Readonly<Record<ArrayDtype, Form>>;
+/** `Array[(None, 3), int64]`: the lengths and the elements. */
+const ARRAY = /^Array\[\(([^)]*)\), (\w+)\]/;
+const MEDIA = /^(?:Image|Video|Audio|Document)\b/;
+
+/** The column of a file for a column of a table. */
+export function parquetColumn({ name, type }: DataColumn): ParquetColumn {
+  const [, lengths, element = ""] = ARRAY.exec(type) ?? [];
+  if (lengths !== undefined) {
+    const dtype = element === "str" ? "string" : element;
+    const depth = lengths.split(",").filter((length) => length.trim() !== "").length;
+    const form = Object.hasOwn(ELEMENTS, dtype) ? ELEMENTS[dtype as ArrayDtype] : TEXT;
+    return { name, elements: listElements(name, depth, form.leaf), value: (cell) => nested(cell, form) };
+  }
+  if (MEDIA.test(type)) return { name, elements: [{ name, ...optional(UTF8) }], value: addressOf };
+  const { leaf, value } = FORMS[/^\w+/.exec(type)?.[0] ?? ""] ?? TEXT;
+  return { name, elements: [{ name, ...optional(leaf) }], value };
+}
+
+/** Lists in the three levels that the format prescribes. */
+function listElements(name: string, depth: number, leaf: Leaf): readonly SchemaElement[] {
+  if (depth === 0) return [{ name, ...optional(leaf) }];
+  return [
+    { name, repetition_type: "OPTIONAL", num_children: 1, converted_type: "LIST", logical_type: { type: "LIST" } },
+    { name: "list", repetition_type: "REPEATED", num_children: 1 },
+    ...listElements("element", depth - 1, leaf),
+  ];
+}
+
+function optional(leaf: Leaf) {
+  return { ...leaf, repetition_type: "OPTIONAL" } as const;
+}
+
+function nested(cell: ExactJson, form: Form): unknown {
+  return isArray(cell) ? cell.map((item) => nested(item, form)) : form.value(cell);
+}
+
+/** The address of a cell's file. */
+function addressOf(cell: ExactJson): unknown {
+  if (!isObject(cell)) return TEXT.value(cell);
+  return String(cell.get("url") ?? cell.get("address") ?? "");
+}
+
+function digits(cell: ExactJson): string {
+  return cell instanceof ExactNumber ? cell.text : String(cell);
+}
+
+/** `2026-01-31T10:00:00.000001Z` since 1970. */
+function micros(text: string): bigint {
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
+  return BigInt(Date.parse(`${text.slice(0, SECONDS)}Z`)) * 1_000n + BigInt(fraction.padEnd(6, "0").slice(0, 6));
+}

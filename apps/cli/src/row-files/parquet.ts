@@ -1,0 +1,105 @@
+import { open } from "node:fs/promises";
+import { resolve } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import type { DataColumn } from "@appdb/contract/routes/data-api";
+import { type FileMetaData, parquetMetadataAsync, parquetRead, parquetSchema } from "hyparquet";
+import { compressors } from "hyparquet-compressors";
+import type { Context } from "../context.ts";
+import type { ParquetColumn } from "./parquet-columns.ts";
+import { cellJson, PARSERS } from "./parquet-values.ts";
+import { unreadable } from "./text-pieces.ts";
+import { ParquetFile } from "./write-parquet.ts";
+
+/** Rows of one piece. */
+const AT_ONCE = 1_000;
+
+/** Begins a Parquet file in an open, empty file. Conversions of cells are of the caller's bundle, whose classes they compare. */
+export function createParquet(file: number, columns: readonly ParquetColumn[]): ParquetFile {
+  return new ParquetFile(file, columns);
+}
+
+/**
+ * The rows of a Parquet file as JSON lines, a row group in memory at a time. `columnsOf` finds the table's columns by
+ * the file's names.
+ * @throws usage for a file that is not Parquet; errors of `columnsOf`
+ */
+export async function* parquetLines(
+  { cwd }: Pick<Context, "cwd">,
+  typed: string,
+  columnsOf: (names: readonly string[]) => readonly DataColumn[],
+): AsyncGenerator<readonly string[], void> {
+  const handle = await open(resolve(cwd, typed)).catch((cause: unknown) => {
+    throw unreadable(typed, cause);
+  });
+  try {
+    const { size } = await handle.stat().catch((cause: unknown) => {
+      throw unreadable(typed, cause);
+    });
+    const file = {
+      byteLength: size,
+      slice: async (start: number, end = size) => {
+        const bytes = new Uint8Array(end - start);
+        const { bytesRead } = await handle.read(bytes, 0, bytes.length, start);
+        if (bytesRead < bytes.length) throw new Error("The file ended early.");
+        return bytes.buffer;
+      },
+    };
+    const metadata = await understood(typed, () => parquetMetadataAsync(file, { parsers: PARSERS }));
+    const columns = columnsOf(parquetSchema(metadata).children.map(({ element }) => element.name));
+    let start = 0;
+    for (const group of metadata.row_groups) {
+      const end = start + Number(group.num_rows);
+      const rows = await understood(typed, () => readGroup({ file, metadata, start, end }));
+      for (let at = 0; at < rows.length; at += AT_ONCE) {
+        yield rows.slice(at, at + AT_ONCE).map((row) => rowLine(columns, row));
+      }
+      start = end;
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+interface Group {
+  readonly file: { readonly byteLength: number; slice(start: number, end?: number): Promise<ArrayBuffer> };
+  readonly metadata: FileMetaData;
+  readonly start: number;
+  readonly end: number;
+}
+
+async function readGroup({ end, file, metadata, start }: Group): Promise<readonly (readonly unknown[])[]> {
+  let found: readonly (readonly unknown[])[] = [];
+  await parquetRead({
+    file,
+    metadata,
+    compressors,
+    parsers: PARSERS,
+    // only columns of text become texts
+    utf8: false,
+    geoparquet: false,
+    rowFormat: "array",
+    rowStart: start,
+    rowEnd: end,
+    onComplete: (rows) => {
+      found = rows as unknown[][];
+    },
+  });
+  return found;
+}
+
+function rowLine(columns: readonly DataColumn[], row: readonly unknown[]): string {
+  return `{${columns.map((column, at) => `${JSON.stringify(column.name)}:${cellJson(column, row[at])}`).join(",")}}`;
+}
+
+/** The reader throws errors of its own for what it does not understand. @throws usage */
+async function understood<T>(typed: string, read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    throw appError("usage", {
+      detail: `${typed} cannot be read as Parquet: ${cause instanceof Error ? cause.message : cause}.`,
+      hint: "Check that the file is complete, or write it again with another program.",
+      cause,
+    });
+  }
+}

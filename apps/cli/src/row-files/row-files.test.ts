@@ -1,0 +1,137 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ExactJson, isArray, parseExact } from "@appdb/contract/clients/exact-json";
+import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
+import { afterAll, describe, expect, test } from "vitest";
+import { OutputFile } from "./open-output.ts";
+import { createParquet } from "./parquet.ts";
+import { parquetColumn } from "./parquet-columns.ts";
+import { readRowFile } from "./read-rows.ts";
+import { ArraySplitter } from "./split-array.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "appdb-row-files-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const TYPES = {
+  id: "Int",
+  text: "String | None",
+  ratio: "Float | None",
+  done: "Bool | None",
+  made: "Timestamp | None",
+  day: "Date | None",
+  code: "UUID | None",
+  meta: "Json | None",
+  bytes: "Binary | None",
+  vector: "Array[(3,), float32] | None",
+  boxes: "Array[(None, 2), int64] | None",
+  words: "Array[(None,), str] | None",
+  any: "Array[float32] | None",
+  nothing: "String | None",
+};
+const COLUMNS = Object.entries(TYPES).map(([name, type]) => dataColumn(name, type));
+const TABLE = dataTable("kinds", { columns: COLUMNS });
+const ROWS = [
+  '[9007199254740993,"a,\\"b\\"\\n€",0.1,true,"2026-01-31T10:00:00.000001Z","1969-12-31","0190b6a4-0000-7000-8000-000000000001",{"z":[1,{"n":9007199254740993}],"a":null},"AP8=",[0.5,1,-2],[[1,2],[9007199254740993,4]],["x",""],[[1.5]],null]',
+  '[-1,"",-0.5,false,"1900-01-01T00:00:00.000000Z","9999-12-31",null,"text","",null,[],[],null,null]',
+  "[2,null,null,null,null,null,null,null,null,null,null,null,null,null]",
+];
+
+function cells(text: string): readonly ExactJson[] {
+  const row = parseExact(text);
+  return isArray(row) ? row : [];
+}
+
+async function read(name: string, table = TABLE): Promise<readonly string[]> {
+  const lines: string[] = [];
+  const given = readRowFile({ cwd: folder, streamInput: undefined }, name, { path: "main/kinds", table });
+  for await (const some of given) lines.push(...some);
+  return lines;
+}
+
+async function write(name: string, rows: readonly string[]): Promise<void> {
+  using file = new OutputFile(join(folder, name));
+  const parquet = createParquet(file.file, COLUMNS.map(parquetColumn));
+  for (const row of rows) await parquet.add([cells(row)], row.length);
+  await parquet.end();
+  file.end();
+}
+
+test("rows of each type are the same after Parquet", async () => {
+  await write("a.parquet", ROWS);
+  const values = (await read("a.parquet")).map((line) => {
+    const row = parseExact(line);
+    return [...(row as ReadonlyMap<string, ExactJson>).values()];
+  });
+  expect(values).toEqual(ROWS.map(cells));
+});
+
+test("a file without rows has columns, and many rows have several row groups", async () => {
+  await write("empty.parquet", []);
+  expect(await read("empty.parquet")).toEqual([]);
+  const narrow = "[1,null,null,null,null,null,null,null,null,null,null,null,null,null]";
+  await write("many.parquet", Array<string>(50_001).fill(narrow));
+  expect(await read("many.parquet")).toHaveLength(50_001);
+});
+
+test("a column that the table lacks, and a file that was cut off, are refused", async () => {
+  await write("b.parquet", ROWS);
+  const table = dataTable("kinds", { columns: COLUMNS.slice(1) });
+  await expect(read("b.parquet", table)).rejects.toThrow('main/kinds has no column "id".');
+  writeFileSync(join(folder, "c.parquet"), readFileSync(join(folder, "b.parquet")).subarray(0, -20));
+  await expect(read("c.parquet")).rejects.toThrow("c.parquet cannot be read as Parquet");
+  writeFileSync(join(folder, "d.csv"), readFileSync(join(folder, "b.parquet")));
+  await expect(read("d.csv")).rejects.toThrow("d.csv is a Parquet file.");
+});
+
+test("an output that was not completed leaves the previous file and no part", () => {
+  const path = join(folder, "out.csv");
+  writeFileSync(path, "before");
+  expect(() => {
+    using file = new OutputFile(path);
+    file.write("half");
+    throw new Error("cut off");
+  }).toThrow("cut off");
+  expect(readFileSync(path, "utf8")).toBe("before");
+  {
+    using file = new OutputFile(path);
+    file.write("after");
+    file.end();
+  }
+  expect(readFileSync(path, "utf8")).toBe("after");
+  expect(readdirSync(folder).filter((name) => name.endsWith(".part"))).toEqual([]);
+});
+
+describe("a JSON array", () => {
+  const TEXT = ' [ {"a": "]},\\"[\\\\"}, {"b": [1, {"c": 9007199254740993}]} ] \n';
+
+  test("is split in pieces of any length", () => {
+    for (let length = 1; length <= TEXT.length; length += 1) {
+      const splitter = new ArraySplitter("x.json");
+      const lines = [];
+      for (let at = 0; at < TEXT.length; at += length) lines.push(...splitter.read(TEXT.slice(at, at + length)));
+      splitter.end();
+      expect(lines).toEqual(['{"a":"]},\\"[\\\\"}', '{"b":[1,{"c":9007199254740993}]}']);
+    }
+  });
+
+  test.each([
+    ['[{"a": 1}', "x.json is not JSON: the array does not end"],
+    ["[{}] {}", "x.json is not JSON: text follows the array"],
+    ["[{},]", "x.json is not JSON"],
+    ["[1]", "x.json has no rows"],
+    ["[{]", "x.json is not JSON"],
+  ])("refuses %j", (text, expected) => {
+    const splitter = new ArraySplitter("x.json");
+    expect(() => {
+      splitter.read(text);
+      splitter.end();
+    }).toThrow(expected);
+  });
+
+  test("may be empty", () => {
+    const splitter = new ArraySplitter("x.json");
+    expect(splitter.read("[ ]")).toEqual([]);
+    splitter.end();
+  });
+});

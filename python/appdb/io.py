@@ -1,0 +1,206 @@
+"""Tables to files and back: `from appdb.io import export_parquet, import_csv`."""
+
+import csv
+import json
+import os
+from contextlib import contextmanager
+
+#: Bytes of Arrow data in a row group.
+_GROUP_BYTES = 16 << 20
+
+_NOT_OFFERED = {
+    "export_sql": "An insert route writes rows to another database: export_sql= of add_insert_route().",
+    "export_lancedb": "Give LanceDB the result: lancedb.connect(uri).create_table(name, docs.collect().to_arrow())",
+    "export_iceberg": "Give pyiceberg the result: docs.collect().to_arrow()",
+    "export_images_as_fo_dataset": "Read the rows: for row in docs.cursor(): ...",
+    "create_label_studio_project": "Read the rows: for row in docs.cursor(): ...",
+    "import_sql": "Read the statement with pandas: create_table(path, source=pandas.read_sql(statement, connection))",
+}
+
+
+def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_000, inline_images=False):
+    """Writes rows as Parquet: one file if the path ends in `.parquet`, otherwise files in a new folder."""
+    from appdb.client.frames import need
+
+    if inline_images:
+        raise _refused("export_parquet(inline_images=True)", "Files are written as addresses: omit inline_images.")
+    parquet = need("pyarrow.parquet", "export_parquet()")
+    path = os.fspath(parquet_path)
+    columns, batches, close = _query_of(table_or_query).arrow_batches()
+    try:
+        if path.lower().endswith(".parquet"):
+            with _replaced(path) as part, parquet.ParquetWriter(part, batches.schema) as writer:
+                for table in _grouped(batches, _GROUP_BYTES):
+                    writer.write_table(table)
+            return
+        os.makedirs(path)
+        _write_parts(parquet, path, batches, partition_size_bytes)
+    finally:
+        close()
+
+
+def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MINIMAL):
+    """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, binary columns are left out."""
+    columns, rows, close = _rows_of(table_or_query)
+    try:
+        with _replaced(os.fspath(file_path)) as part, open(part, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, delimiter=delimiter, quoting=quoting)
+            writer.writerow([column.name for column in columns])
+            for values in rows:
+                writer.writerow([_csv_cell(value) for value in values])
+    finally:
+        close()
+
+
+def export_json(table_or_query, file_path):
+    """Writes rows as JSON, an object a line. Files are addresses, binary columns are left out."""
+    columns, rows, close = _rows_of(table_or_query)
+    names = [column.name for column in columns]
+    try:
+        with _replaced(os.fspath(file_path)) as part, open(part, "w", encoding="utf-8") as file:
+            for values in rows:
+                file.write(json.dumps(dict(zip(names, map(_plain, values))), ensure_ascii=False, default=_text) + "\n")
+    finally:
+        close()
+
+
+def import_csv(tbl_name, filepath_or_buffer, schema_overrides=None, primary_key=None, comment=None):
+    """Creates a table of a CSV file with a header."""
+    return _imported("import_csv", tbl_name, os.fspath(filepath_or_buffer), schema_overrides, primary_key, comment)
+
+
+def import_json(tbl_path, filepath_or_url, *, schema_overrides=None, primary_key=None, comment=None):
+    """Creates a table of a file of JSON, or of JSON lines."""
+    return _imported("import_json", tbl_path, os.fspath(filepath_or_url), schema_overrides, primary_key, comment)
+
+
+def import_parquet(table, *, parquet_path, schema_overrides=None, primary_key=None):
+    """Creates a table of a Parquet file."""
+    return _imported("import_parquet", table, os.fspath(parquet_path), schema_overrides, primary_key, None)
+
+
+def import_excel(tbl_name, io, *, schema_overrides=None, primary_key=None, comment=None):
+    """Creates a table of the first sheet of an Excel file."""
+    return _imported("import_excel", tbl_name, os.fspath(io), schema_overrides, primary_key, comment)
+
+
+def import_pandas(tbl_name, df, *, schema_overrides=None, primary_key=None, comment=None):
+    """Creates a table of a DataFrame."""
+    return _imported("import_pandas", tbl_name, df, schema_overrides, primary_key, comment)
+
+
+def import_rows(tbl_path, rows, *, schema_overrides=None, primary_key=None, comment=None):
+    """Creates a table of dicts."""
+    return _imported("import_rows", tbl_path, rows, schema_overrides, primary_key, comment)
+
+
+def import_huggingface_dataset(table_path, dataset, *, schema_overrides=None, primary_key=None):
+    """Creates a table of one split of a dataset."""
+    return _imported("import_huggingface_dataset", table_path, dataset, schema_overrides, primary_key, None)
+
+
+def __getattr__(name):
+    from appdb.declare.errors import UnknownAttribute, did_you_mean
+
+    if name in _NOT_OFFERED:
+        raise UnknownAttribute(f"appdb.io has no '{name}'.", _NOT_OFFERED[name])
+    names = [one for one in globals() if one.startswith(("export_", "import_"))]
+    raise UnknownAttribute(f"appdb.io has no '{name}'.", did_you_mean(name, names, f"It has {', '.join(names)}."))
+
+
+def _refused(what, hint):
+    from appdb.declare.errors import AppFileError
+
+    return AppFileError(f"{what} is not supported.", hint)
+
+
+def _imported(function, path, source, overrides, primary_key, comment):
+    from appdb.client.api import create_table
+
+    if overrides:
+        raise _refused(f"{function}(schema_overrides=...)", "Declare the columns: create_table(path, {...}), then insert(source)")
+    return create_table(path, source=source, primary_key=primary_key, comment=comment)
+
+
+def _query_of(given):
+    """The query of a table or a query. Raises AppFileError for anything else."""
+    if hasattr(given, "arrow_batches"):
+        return given
+    if hasattr(given, "cursor") and hasattr(given, "select"):
+        return given.select()
+    raise _refused(f"An export of {type(given).__name__}", 'Give a table or a query: export_csv(db.get_table("main/docs"), path)')
+
+
+def _rows_of(given):
+    """The columns but binary ones, the rows as lists, and the function that ends the query."""
+    cursor = _query_of(given).cursor()
+    kept = [place for place, column in enumerate(cursor._columns) if column.kind != "binary"]
+    columns = [cursor._columns[place] for place in kept]
+    return columns, ([values[place] for place in kept] for values in cursor.values()), cursor.close
+
+
+def _csv_cell(value):
+    value = _plain(value)
+    if isinstance(value, (dict, list, bool)):
+        return json.dumps(value, ensure_ascii=False)
+    return _text(value) if hasattr(value, "isoformat") else value
+
+
+def _plain(value):
+    """A value that JSON has, a date or a UUID."""
+    from appdb.client.cells import File
+
+    if type(value) is File:
+        return value.cell.get("url") or value.cell["address"]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _text(value):
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _grouped(batches, size):
+    """Arrow tables of about so many bytes."""
+    import pyarrow
+
+    some, count = [], 0
+    for batch in batches:
+        some.append(batch)
+        count += batch.nbytes
+        if count >= size:
+            yield pyarrow.Table.from_batches(some)
+            some, count = [], 0
+    if some:
+        yield pyarrow.Table.from_batches(some)
+
+
+def _write_parts(parquet, folder, batches, size):
+    number, written, writer = 0, 0, None
+    try:
+        for table in _grouped(batches, min(size, _GROUP_BYTES)):
+            if writer is None or written >= size:
+                if writer is not None:
+                    writer.close()
+                    number += 1
+                writer = parquet.ParquetWriter(os.path.join(folder, f"part-{number:05}.parquet"), batches.schema)
+                written = 0
+            writer.write_table(table)
+            written += table.nbytes
+        if writer is None:
+            writer = parquet.ParquetWriter(os.path.join(folder, "part-00000.parquet"), batches.schema)
+    finally:
+        if writer is not None:
+            writer.close()
+
+
+@contextmanager
+def _replaced(path):
+    """The path of a file that gets its name when it is complete."""
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, path)
+    finally:
+        if os.path.exists(part):
+            os.remove(part)
