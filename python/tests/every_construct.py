@@ -11,6 +11,7 @@ import appdb as db
 import appdb.functions as fn
 from appdb.functions import uuid7
 from appdb.serving import Router
+from appdb.udfs.calls import NO_DEFAULT
 
 Base = db.model_base()
 BIG = 2**63 - 1
@@ -104,7 +105,7 @@ def calls(by_kind):
                 value = ARGUMENTS.get(parameter.name, by_kind[parameter.kind])
                 if parameter.mode == "positional_only":
                     must[parameter.name] = value
-                elif "default" in dir(parameter) and type(parameter.default).__name__ == "object":
+                elif parameter.default is NO_DEFAULT:
                     must[parameter.name] = value
                 else:
                     may[parameter.name] = value

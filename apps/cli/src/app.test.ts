@@ -1,4 +1,4 @@
-import { dataTable } from "@appdb/contract/testing/tables";
+import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { VERSION } from "@appdb/contract/version";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
 import { describe, expect, test } from "vitest";
@@ -21,7 +21,8 @@ const RECOMPUTED = {
   errors: 0,
 };
 
-const TABLE = dataTable("docs");
+const COLUMNS = [dataColumn("id", "Int", { is_key: true }), dataColumn("title", "String")];
+const TABLE = dataTable("docs", { columns: COLUMNS });
 const WRITTEN = { inserted: 0, updated: 1, deleted: 1, errors: 0 };
 
 const MAIN = { name: "main", tables: 1, views: 0, bytes: 8_192, media_bytes: 0, projects: [], services: [] };
@@ -147,7 +148,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
   rows: "main/docs",
   get: "main/docs 1",
   count: "main/docs",
-  update: "main/docs 1 --set id=2",
+  update: "main/docs 1 --set title=x",
   delete: "main/docs 1 -f",
   drop: `${URI}/docs -f`,
   "drop-dir": `${URI}/reports -f`,

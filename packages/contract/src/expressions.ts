@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { isDeclaredOperator } from "./operators.ts";
-import { type ColumnType, columnTypeSchema } from "./types.ts";
+import { ANY_TYPE, type ColumnType, columnTypeSchema } from "./types.ts";
 
 /**
  * An expression tree as the Python library writes it. Every node carries the type and nullability of its value.
@@ -219,7 +219,7 @@ function findProblem(expr: unknown): Problem | undefined {
 }
 
 /** Stands for a node in what is checked of the node above it. */
-const ANY_NODE = { node: "item", depth: 0, type: { kind: "json" }, nullable: false } as const satisfies Expr;
+const ANY_NODE = { node: "item", depth: 0, type: ANY_TYPE, nullable: false } as const satisfies Expr;
 /** The nodes in a node are values of its members, of their members, or of members of these (`entries`). */
 const LEVELS = 3;
 

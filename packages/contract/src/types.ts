@@ -105,6 +105,8 @@ export const columnTypeSchema = z
     "a vector has one dimension, of a fixed length",
   );
 export type ColumnType = z.infer<typeof columnTypeSchema>;
+/** Where any type will do. */
+export const ANY_TYPE: ColumnType = { kind: "string" };
 
 /** Prints a type as in app.py: `String`, `Int | None`, `Array[(768,), float32]`. */
 export function displayType(type: ColumnType, nullable: boolean): string {
