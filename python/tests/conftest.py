@@ -81,14 +81,6 @@ class Project:
 
 
 @pytest.fixture
-def no_body(monkeypatch):
-    """As in a new process: a class body that failed in another test still counts here."""
-    from appdb.declare.declaring import Phase
-
-    monkeypatch.setattr(Phase, "bodies", 0)
-
-
-@pytest.fixture
 def project(tmp_path):
     return Project(tmp_path)
 

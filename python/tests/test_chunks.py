@@ -14,7 +14,6 @@ from appdb.functions.string import string_splitter
 from appdb.iterators import chunks, documents
 from appdb.iterators.sentences import split_sentences
 
-pytestmark = pytest.mark.usefixtures("no_body")
 
 SENTENCES = {
     "Hello there. It is late.": ["Hello there.", "It is late."],

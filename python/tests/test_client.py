@@ -289,7 +289,7 @@ def test_functions_are_listed_by_namespace():
     assert names == sorted(set(names))
 
 
-def test_a_table_of_an_application_file_is_not_opened(server, no_body, monkeypatch):
+def test_a_table_of_an_application_file_is_not_opened(server, monkeypatch):
     from appdb.declare.declaring import Phase
 
     monkeypatch.setattr(Phase, "running", True)
@@ -325,3 +325,12 @@ def test_databases_are_kept_by_home(server, docs, tmp_path, monkeypatch):
     monkeypatch.setenv("SERVICE_HOME", str(tmp_path / "other"))
     assert databases.database_of(docs.__appdb_database__.target) is not docs.__appdb_database__
     assert upper(docs.title) is not None
+
+
+def test_a_model_that_failed_in_an_earlier_cell_does_not_matter(server):
+    with pytest.raises(ZeroDivisionError):
+
+        class Wrong(db.model_base(), name="wrong"):
+            number: db.Int = 1 // 0
+
+    assert db.get_table("main/docs").columns()

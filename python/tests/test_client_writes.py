@@ -334,7 +334,7 @@ def test_a_database_is_a_folder_without_folders(server, docs):
     db.drop_dir("none", if_not_exists="ignore")
 
 
-def test_models_are_created_and_bound(server, no_body):
+def test_models_are_created_and_bound(server):
     server.tables["tasks"] = definition("tasks", column("title"))
     base = db.model_base()
 
@@ -354,7 +354,7 @@ def test_models_are_created_and_bound(server, no_body):
         base.bind_all("main/reports")
 
 
-def test_the_difference_of_models_is_asked_of_the_daemon(server, no_body):
+def test_the_difference_of_models_is_asked_of_the_daemon(server):
     base = db.model_base()
 
     class Notes(base, name="notes"):

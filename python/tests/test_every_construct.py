@@ -42,7 +42,7 @@ names.update({kind: getattr(db, kind) for kind in "String Int Float Bool Json".s
 names.update({"Timestamp": Timestamp, "Date": Date, "UUID": Uuid})
 columns = app.Every.__appdb_table__.columns
 names.update({name: column.ref for name, column in columns.items() if name != "id"})
-Phase.bodies += 1
+Phase.declaring += 1
 nodes = {name: lift(eval(c.value._text, names))._node for name, c in columns.items() if c.value is not None}
 json.dump(nodes, sys.stdout)
 """

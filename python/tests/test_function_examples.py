@@ -184,7 +184,7 @@ def compute(root, declared):
 
 
 @pytest.mark.parametrize(("namespace", "n"), ALL)
-def test_gives(computed, no_body, namespace, n):
+def test_gives(computed, namespace, n):
     example = EXAMPLES[namespace][n]
     plain = example.plain()
     if example.function.id in PLAIN:

@@ -93,7 +93,7 @@ def test_each_name_of_the_front_page_is_there():
             assert getattr(fn, alias.name) is not None
 
 
-def test_over_plain_values_a_function_just_runs(no_body):
+def test_over_plain_values_a_function_just_runs():
     from datetime import datetime, timezone
 
     from appdb.functions import json, math, timestamp
@@ -103,7 +103,7 @@ def test_over_plain_values_a_function_just_runs(no_body):
     assert timestamp.replace(datetime(2024, 1, 2, tzinfo=timezone.utc), 2023).year == 2023
 
 
-def test_a_file_may_name_python_s_own_sum_min_and_max_after_importing_ours(no_body):
+def test_a_file_may_name_python_s_own_sum_min_and_max_after_importing_ours():
     from appdb.functions import max, min, sum
 
     assert (sum([1, 2], start=1), min(3, 2), max([1, 5], key=lambda n: -n)) == (4, 2, 1)
@@ -139,7 +139,7 @@ def test_a_function_of_a_namespace_is_pointed_to_when_asked_at_the_top(project):
     assert error["hint"] == "Write fn.math.sqrt"
 
 
-def test_an_aggregate_is_a_node_of_its_own(project, no_body):
+def test_an_aggregate_is_a_node_of_its_own(project):
     project.write(app="import appdb as db\nimport appdb.functions as fn\nBase = db.model_base()\nclass A(Base, name='a'):\n    n: db.Int\n    f: db.Float\n")
     import os
     import sys

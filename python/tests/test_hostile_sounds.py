@@ -9,7 +9,6 @@ import pytest
 from appdb.functions import audio
 from appdb.kinds._av import opened
 
-pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
 
 
 def id3(*frames):

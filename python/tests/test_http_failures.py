@@ -95,7 +95,7 @@ def test_a_name_as_long_as_a_body_is_told_in_part():
     assert len(refused.value.detail) == 1000
 
 
-def test_a_handler_that_returns_a_query_is_told_how_it_is_asked(no_body):
+def test_a_handler_that_returns_a_query_is_told_how_it_is_asked():
     import appdb as db
     from appdb.http.answers import BadAnswer, answer_of
 

@@ -11,7 +11,6 @@ import pytest
 from conftest import LIBRARY, environment
 from PIL import Image, ImageChops
 
-pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
 
 HEAD = "class A(Base, name='a'):\n    picture: db.Image | None\n    grey: db.Image['L'] | None\n    n: db.Int | None\n"
 TYPES = [

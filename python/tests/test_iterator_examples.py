@@ -13,7 +13,6 @@ from appdb.kinds._media import local_path
 from appdb.values import decoder
 from appdb.worker.calling import CellError
 
-pytestmark = pytest.mark.usefixtures("no_body")
 
 MEDIA = ("image", "video", "audio", "document")
 ALL = [pytest.param(id, n, id=f"{id}-{n}") for id, one in ITERATORS.items() for n in range(len(one.examples))]

@@ -18,7 +18,6 @@ from appdb.functions.video import frame_iterator, video_splitter
 from appdb.iterators.running import run_iterator
 from appdb.worker.calling import CellError
 
-pytestmark = pytest.mark.usefixtures("no_body")
 
 FILE = column("file", "document")
 FILM = column("film", "video")

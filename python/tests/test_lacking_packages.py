@@ -9,7 +9,6 @@ import venv
 import pytest
 from conftest import LIBRARY, environment
 
-pytestmark = pytest.mark.usefixtures("no_body")
 
 
 def test_a_file_with_functions_of_images_loads_no_package(project):

@@ -81,13 +81,13 @@ def test_what_is_wrong_with_a_function_over_elements_is_said(project):
         assert said in error["detail"], error
 
 
-def test_a_file_may_use_python_s_own_map_and_filter_after_importing_ours(no_body):
+def test_a_file_may_use_python_s_own_map_and_filter_after_importing_ours():
     from appdb.functions import filter, map
 
     assert list(map(str, filter(None, [0, 1]))) == ["1"]
 
 
-def test_an_array_becomes_nested_lists(project, no_body):
+def test_an_array_becomes_nested_lists(project):
     column = project.columns("class A(Base, name='a'):\n    a: db.Array[(2, 2), db.Float]\n    x = a.to_list()\n")["x"]
     assert (column["type"], column["computed"]["expr"]["fn"]) == ({"kind": "json"}, "array.to_list")
 

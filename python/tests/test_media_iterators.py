@@ -20,7 +20,6 @@ from appdb.functions.video import extract_frame, frame_iterator, read_frame, vid
 from appdb.iterators import frames
 from appdb.media.streams import pictures
 
-pytestmark = pytest.mark.usefixtures("no_body")
 
 FILM = "64x48 20@10 440Hz"
 

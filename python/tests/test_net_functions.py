@@ -13,7 +13,6 @@ import pytest
 from appdb.media import signing
 from appdb.functions.net import presigned_url
 
-pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
 
 NAMES = (
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN"),

@@ -16,7 +16,6 @@ from appdb.worker.calling import CellError
 from appdb.worker.failures import worker_error
 from appdb.worker.loading import loaded
 
-pytestmark = pytest.mark.usefixtures("no_body")
 
 SOURCE = '''
 from collections.abc import Generator

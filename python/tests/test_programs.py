@@ -188,7 +188,7 @@ def test_a_lacking_package_is_named_with_what_to_install(docs, monkeypatch):
     assert "prefixed" in told.value.detail and "pip install 'appdb[data]'" in told.value.hint
 
 
-def test_models_of_a_program_cannot_be_updated_by_its_functions(server, no_body):
+def test_models_of_a_program_cannot_be_updated_by_its_functions(server):
     Base = db.model_base()
 
     class Docs(Base, name="docs"):

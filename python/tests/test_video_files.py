@@ -9,7 +9,6 @@ from test_video_functions import FILM, TONE, film, is_red, near, tone  # noqa: F
 
 from appdb.functions import audio, video
 
-pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
 
 
 def test_a_playlist_is_not_followed(tmp_path, film):

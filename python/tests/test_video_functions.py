@@ -10,7 +10,6 @@ from media_files import Film
 
 from appdb.functions import audio, video
 
-pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
 
 FILM = "64x48 20@10 440Hz"
 TONE = "1.0s 440Hz"

@@ -13,7 +13,6 @@ from test_video_functions import FILM, near, pixel
 from appdb.functions import image, video
 from appdb.media.films import of_images
 
-pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
 
 SHORT = "64x48 10@10"
 LOGO = media_samples.image("RGBA 8x8 #00ff00ff")
@@ -290,7 +289,7 @@ def test_tiles_are_stitched():
         stitch.update(media_samples.image("RGB 2x2 #ff0000"), [0, 0, 2, 2], 4, 3)
 
 
-def test_the_image_of_a_group_is_written_before_the_next_group(tmp_path, monkeypatch, no_body):
+def test_the_image_of_a_group_is_written_before_the_next_group(tmp_path, monkeypatch):
     from appdb.worker.folds import Folds
 
     monkeypatch.setenv("APPDB_SCRATCH", str(tmp_path))

@@ -37,7 +37,7 @@ def test_rows_of_views_are_not_changed_by_routes_and_handlers(project, source):
 
 
 @pytest.mark.parametrize("verb", ["insert", "update", "delete"])
-def test_a_function_that_a_handler_calls_does_not_change_rows_of_a_view(no_body, verb):
+def test_a_function_that_a_handler_calls_does_not_change_rows_of_a_view(verb):
     base = db.model_base()
 
     class Bread(base, name="bread"):

@@ -8,7 +8,6 @@ import pytest
 
 from appdb.functions import vision
 
-pytestmark = pytest.mark.usefixtures("no_body")  # The functions run over plain values.
 
 BLACK = media_samples.image("RGB 60x40 #000000")
 FORMATS = ("xyxy", "xywh", "cxcywh")

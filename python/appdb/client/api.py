@@ -340,5 +340,5 @@ def _check_phase(name, instead):
     """Raises AppFileError while an application file is read, or one of its functions runs."""
     if Phase.running:
         raise asked_while_running(f"appdb.{name}()")
-    if Phase.reading or Phase.bodies:
+    if Phase.reading or Phase.in_body():
         raise later(f"appdb.{name}", instead)

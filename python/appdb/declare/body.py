@@ -241,7 +241,7 @@ class Body(dict):
 def open_body(table, class_name, depth):
     """Makes the namespace for a class statement that is about to be executed `depth` frames up."""
     body = Body(table, class_name, sys._getframe(depth + 1))
-    Phase.bodies += 1
+    Phase.begin_body(body)
     return body
 
 

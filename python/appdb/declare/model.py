@@ -94,7 +94,7 @@ class ModelMeta(type):
     def __new__(mcs, class_name, bases, body, **options):
         if not bases:
             return super().__new__(mcs, class_name, bases, body)
-        Phase.bodies -= 1
+        Phase.end_body(body)
         body.close()
         table = body.table
         table.columns = {**table.inherited, **body.columns}
@@ -182,7 +182,7 @@ def _is_of_client(model, name):
     """Whether a name is one of the library on a target: always for a bound model, else outside of application files."""
     if "__appdb_database__" in model.__dict__:
         return name in BOUND_VERBS or name in _ABOUT_BINDING
-    is_file = Phase.reading or Phase.running or Phase.bodies
+    is_file = Phase.reading or Phase.running or Phase.in_body()
     own = VERBS.union(_ROW_VERBS, VERSIONS) if is_file else VERBS
     return name in _ABOUT_BINDING or (name in BOUND_VERBS and name not in own)
 

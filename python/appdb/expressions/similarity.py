@@ -12,7 +12,7 @@ _GIVEN = ("string", "image", "audio", "video", "document", "json", "vector")
 def similarity(column, given, idx):
     """The expression of `column.similarity(...)`; `given` has its arguments by name. Raises AppFileError."""
     text = f"{column._text}.similarity"
-    if Phase.bodies:
+    if Phase.in_body():
         raise AppFileError(
             f"{text}(...) cannot be used in a model: a likeness needs a value from a query.",
             "Write it in a function marked @db.query: select(...), where(...) or order_by(..., asc=False).",

@@ -34,13 +34,13 @@ class Aggregate:
         has_columns = any(isinstance(value, Expr) for value in (*args, *kwargs.values()))
         if Phase.running and (isinstance(args[0], Expr) if args else self.name == "count"):
             raise asked_while_running(f"{self.name}()")
-        if Phase.running or not (has_columns or (is_of_rows and not Phase.bodies)):
+        if Phase.running or not (has_columns or (is_of_rows and not Phase.in_body())):
             if self.plain is not None:
                 return self.plain(*args, **kwargs)
             raise AppFileError(
                 f"{self.name}() takes a column; it is a value of many rows.", f"Write for example {self.name}(Docs.n)"
             )
-        if Phase.bodies:
+        if Phase.in_body():
             raise AppFileError(
                 f"{self.name}() is a value of many rows and cannot be computed for one row of a table.",
                 "Write it in a function marked @query.",

@@ -93,7 +93,7 @@ def printed(name, args, kwargs):
 
 def has_columns(args, kwargs):
     """True when a call must become an expression: it has column arguments or is in a model's body."""
-    if Phase.bodies:
+    if Phase.in_body():
         return True
     for arg in args:
         if isinstance(arg, Expr):

@@ -46,11 +46,11 @@ class ExprUdf:
                 kwargs[parameter.name] = given[parameter.name]
             else:
                 args.append(given[parameter.name])
-        Phase.bodies += 1
+        Phase.declaring += 1
         try:
             made = self.function(*args, **kwargs)
         finally:
-            Phase.bodies -= 1
+            Phase.declaring -= 1
         if made is None:
             raise refused(self.written, f"The expression {self.__name__} returns None.", "Return an expression.")
         expr = made if isinstance(made, Expr) else literal(made)
