@@ -133,8 +133,10 @@ def _query_of(given):
 
 def _rows_of(given):
     """The columns but binary ones, the rows as lists, and the function that ends the query."""
+    from appdb.kinds import rules
+
     cursor = _query_of(given).cursor()
-    kept = [place for place, column in enumerate(cursor._columns) if column.kind != "binary"]
+    kept = [place for place, column in enumerate(cursor._columns) if rules(column.kind).python != "bytes"]
     columns = [cursor._columns[place] for place in kept]
     return columns, ([values[place] for place in kept] for values in cursor.values()), cursor.close
 

@@ -140,6 +140,8 @@ def strict(folder):
 
 def test_pyright_is_strict_on_the_page_of_the_library(tmp_path):
     page = (CHECKOUT / "docs" / "library.md").read_text()
+    # Its cells define a function again, which a module does not.
+    page = re.sub(r"^## Use functions of a notebook\n.*?^## ", "## ", page, flags=re.S | re.M)
     (tmp_path / "page.py").write_text("\n".join(re.findall(r"```python\n(.*?)```", page, re.S)))
     assert [one for one in strict(tmp_path) if not one.startswith("initial = upper(name)")] == []
 
