@@ -30,7 +30,7 @@ export interface GuardInput {
  * refused, because every role may use those of the product and fill their queue.
  */
 export function createPsqlGuard({ database, refuse, user }: GuardInput): Transform {
-  let waiting: Buffer = Buffer.alloc(0);
+  const waiting = new WaitingBytes();
   let state: "startup" | "messages" | "cancelled" = "startup";
   /** Bytes of the current message that need no check. */
   let passing = 0;
@@ -38,52 +38,52 @@ export function createPsqlGuard({ database, refuse, user }: GuardInput): Transfo
 
   function end(sqlstate: string, text: string): void {
     isRefused = true;
-    waiting = Buffer.alloc(0);
+    waiting.clear();
     refuse(fatalResponse(sqlstate, text));
   }
 
   /** Takes what can be passed on from the waiting bytes; undefined while more are needed. */
   function take(): Buffer | undefined {
     if (passing > 0) {
-      const piece = waiting.subarray(0, passing);
-      passing -= piece.length;
-      return cut(piece.length);
+      const length = Math.min(passing, waiting.length);
+      passing -= length;
+      return waiting.cut(length);
     }
     return state === "startup" ? takeStartup() : takeMessage();
   }
 
   function takeStartup(): Buffer | undefined {
     if (waiting.length < 2 * LENGTH_BYTES) return undefined;
-    const length = waiting.readUInt32BE(0);
+    const length = waiting.bytes.readUInt32BE(0);
     if (length < 2 * LENGTH_BYTES || length > MAX_STARTUP_BYTES) {
       end("08P01", "The first message is not one of PostgreSQL's protocol.");
       return undefined;
     }
     if (waiting.length < length) return undefined;
-    const request = waiting.readUInt32BE(LENGTH_BYTES);
-    if (ENCRYPTION.includes(request)) return cut(length);
+    const request = waiting.bytes.readUInt32BE(LENGTH_BYTES);
+    if (ENCRYPTION.includes(request)) return waiting.cut(length);
     if (request === CANCEL) {
       state = "cancelled";
-      return cut(length);
+      return waiting.cut(length);
     }
-    const given = parametersOf(waiting.subarray(2 * LENGTH_BYTES, length));
+    const given = parametersOf(waiting.bytes.subarray(2 * LENGTH_BYTES, length));
     const isOwn = given.get("user") === user && (given.get("database") ?? user) === database;
     if (request >>> 16 !== PROTOCOL_3 || !isOwn || given.has("replication")) {
       end("28000", `This connection is only for the user ${user} of the database ${database}.`);
       return undefined;
     }
     state = "messages";
-    return cut(length);
+    return waiting.cut(length);
   }
 
   function takeMessage(): Buffer | undefined {
     if (state === "cancelled") {
-      waiting = Buffer.alloc(0);
+      waiting.clear();
       return undefined;
     }
     if (waiting.length < HEAD_BYTES) return undefined;
-    const type = waiting.readUInt8(0);
-    const length = waiting.readUInt32BE(1);
+    const type = waiting.bytes.readUInt8(0);
+    const length = waiting.bytes.readUInt32BE(1);
     if (length < LENGTH_BYTES) end("08P01", "A message is not one of PostgreSQL's protocol.");
     else if (type === FUNCTION_CALL) end("0A000", "This connection calls functions in statements only.");
     else if (!STATEMENTS.includes(type)) {
@@ -92,27 +92,60 @@ export function createPsqlGuard({ database, refuse, user }: GuardInput): Transfo
     } else if (length > PSQL_STATEMENT_BYTES) {
       end("54000", `A statement has more than ${PSQL_STATEMENT_BYTES} bytes.`);
     } else if (waiting.length > length) {
-      const text = waiting.toString("latin1", HEAD_BYTES, 1 + length).replaceAll("\0", ";");
-      if (!usesChannels(text)) return cut(1 + length);
+      const text = waiting.bytes.toString("latin1", HEAD_BYTES, 1 + length).replaceAll("\0", ";");
+      if (!usesChannels(text)) return waiting.cut(1 + length);
       end("0A000", "LISTEN and NOTIFY are not available in this session.");
     }
     return undefined;
   }
 
-  function cut(length: number): Buffer {
-    const piece = waiting.subarray(0, length);
-    waiting = waiting.subarray(length);
-    return piece;
-  }
-
   return new Transform({
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
       if (isRefused) return done();
-      waiting = waiting.length === 0 ? chunk : Buffer.concat([waiting, chunk]);
+      waiting.add(chunk);
       for (let piece = take(); piece !== undefined && piece.length > 0; piece = take()) this.push(piece);
       done();
     },
   });
+}
+
+const FIRST_BYTES = 4_096;
+
+/** Bytes that wait for the rest of their message. Adding takes linear time, also for chunks of one byte. */
+class WaitingBytes {
+  #memory = Buffer.alloc(FIRST_BYTES);
+  #from = 0;
+  #to = 0;
+
+  get length(): number {
+    return this.#to - this.#from;
+  }
+
+  get bytes(): Buffer {
+    return this.#memory.subarray(this.#from, this.#to);
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#to + chunk.length > this.#memory.length) {
+      const { bytes } = this;
+      this.#memory = Buffer.alloc(Math.max(FIRST_BYTES, 2 * (bytes.length + chunk.length)));
+      bytes.copy(this.#memory);
+      [this.#from, this.#to] = [0, bytes.length];
+    }
+    chunk.copy(this.#memory, this.#to);
+    this.#to += chunk.length;
+  }
+
+  /** Takes the first bytes. They stay valid: the memory behind them is not written again. */
+  cut(length: number): Buffer {
+    const piece = this.#memory.subarray(this.#from, this.#from + length);
+    this.#from += length;
+    return piece;
+  }
+
+  clear(): void {
+    this.#from = this.#to;
+  }
 }
 
 /**

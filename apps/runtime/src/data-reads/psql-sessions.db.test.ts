@@ -37,6 +37,9 @@ class Doc(Base, name="docs"):
     id = db.Column(type=db.Int, primary_key=True)
     title: db.String
     price: db.Float | None
+    made: db.Timestamp | None
+    day: db.Date | None
+    pair: db.Array[(2,), "float64"] | None
     loud = shout(title)
     length = title.len()
 
@@ -266,6 +269,29 @@ describe("a session that writes", () => {
     await expect(writer.run(sql)).rejects.toMatchObject({ sqlstate: expect.stringMatching(/^42/) });
   });
 
+  test.each([
+    "price = 'NaN'",
+    "price = '-Infinity'",
+    "made = 'infinity'",
+    "made = '0044-03-15 BC'",
+    "day = '10000-01-01'",
+    "pair = '{1,2,3}'",
+    "pair = '[0:1]={1,2}'",
+    "pair = '{1,null}'",
+    "pair = '{}'",
+  ])("refuses a value that its type does not have: %s", async (change) => {
+    await using session = await openSession(true);
+    await expect(session.run(`update docs set ${change} where id = 1`)).rejects.toThrow("is outside of its type");
+  });
+
+  test("takes the least and greatest values of types, and no value", async () => {
+    await using session = await openSession(true);
+    const least = "price = -1.7e308, made = '0001-01-01Z', day = '0001-01-01', pair = '{1,2}'";
+    const greatest = "price = 1.7e308, made = '9999-12-31T23:59:59.999999Z', day = '9999-12-31', pair = null";
+    for (const change of [least, greatest, "price = null, made = null, day = null, pair = null"])
+      expect(await session.run(`update docs set ${change} where id = 1 returning id`)).toEqual([["1"]]);
+  });
+
   test("is refused while the disk is full, and writes of others need no trigger", async () => {
     isFull = true;
     await expect(sessions.open({ folder: "", writes: true })).rejects.toThrow("full");
@@ -315,4 +341,43 @@ test("a session's end closes its connections", async () => {
   await sessions.close(open.session);
   await ended;
   expect(await roles()).toBe("0");
+});
+
+test("a session ends that holds the lock on its own role", async () => {
+  const { session, run } = await openSession();
+  const again = withLogin(app.dsn, { user: session.user, password: session.password });
+  await using waiting = createPgPool({ dsn: again, max: 1, application_name: "test", log: createSilentLog() });
+  const free = "set statement_timeout = 0; set lock_timeout = 0; begin read write";
+  await run("alter role current_user password 'x'", free);
+  const blocked = waiting
+    .withConnection(async (connection) => {
+      await connection.query({ text: free });
+      await connection.query({ text: "alter role current_user password 'y'" });
+    })
+    .catch((error: unknown) => error);
+  await sessions.close(session);
+  await blocked;
+  expect(await roles()).toBe("0");
+  expect(await one("select count(*) from pg_stat_activity where usename like 'psql\\_%'")).toBe("0");
+});
+
+test("ends a session that others wait for", async () => {
+  const session = await sessions.open({ folder: "", writes: true });
+  const dsn = withLogin(app.dsn, { user: session.user, password: session.password });
+  await using pool = createPgPool({ dsn, max: 1, application_name: "test", log: createSilentLog() });
+  const count = await one("select count(*) from docs");
+  const after = pool.withConnection(async (connection) => {
+    await connection.query({ text: "begin" });
+    await connection.query({ text: "lock table docs in access exclusive mode" });
+    expect(await one("select count(*) from docs")).toBe(count);
+    await connection.query({ text: "select 1" });
+  });
+  await expect(after).rejects.toThrow();
+  await sessions.close(session);
+});
+
+test("what a session makes PostgreSQL log stays out of its log", async () => {
+  await using session = await openSession();
+  expect(await session.run("show log_min_messages")).toEqual([["fatal"]]);
+  await expect(session.run("set log_min_messages = 'log'")).rejects.toThrow("permission denied");
 });

@@ -10,6 +10,7 @@ import {
   createSessionRole,
   dropOtherSessionRoles,
   dropSessionRole,
+  endBlockingSessions,
   endLongTransactions,
   ensureSessionGroup,
   ensureWriterRole,
@@ -22,6 +23,9 @@ import type { SqlReads } from "./sql-reads.ts";
 const PASSWORD_BYTES = 32;
 const ID_BYTES = 16;
 const WATCH_MS = 10_000;
+/** How often sessions are looked for that others wait for, and how long these have waited. */
+const BLOCKING_MS = 2_000;
+const BLOCKING_SECONDS = 3;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
@@ -65,7 +69,7 @@ export class PsqlSessions implements AsyncDisposable {
   #preparing: Promise<void> | undefined;
   /** Version of the catalog whose tables writers may write. */
   #writable: number | undefined;
-  #watching: NodeJS.Timeout | undefined;
+  #watching: readonly NodeJS.Timeout[] = [];
   #collecting: NodeJS.Timeout | undefined;
 
   constructor(deps: PsqlSessionsDeps) {
@@ -115,7 +119,10 @@ export class PsqlSessions implements AsyncDisposable {
         used_at: performance.now(),
       };
       this.#open.set(id, session);
-      this.#watching ??= setInterval(() => void this.#watch(), WATCH_MS).unref();
+      if (this.#watching.length === 0) {
+        const free = setInterval(() => void this.#freeOthers(), BLOCKING_MS).unref();
+        this.#watching = [setInterval(() => void this.#watch(), WATCH_MS).unref(), free];
+      }
       return session;
     } finally {
       this.#opening -= 1;
@@ -156,8 +163,8 @@ export class PsqlSessions implements AsyncDisposable {
     session.end.abort(why);
     for (const socket of session.sockets) socket.destroy();
     if (this.#open.size === 0) {
-      clearInterval(this.#watching);
-      this.#watching = undefined;
+      for (const timer of this.#watching) clearInterval(timer);
+      this.#watching = [];
     }
     await dropSessionRole(this.#superuser(), session.user);
   }
@@ -202,6 +209,16 @@ export class PsqlSessions implements AsyncDisposable {
     } catch (error) {
       // the next run tries again, and a role whose drop failed is collected later
       log.warn({ err: error }, "sessions of psql were not watched");
+    }
+  }
+
+  async #freeOthers(): Promise<void> {
+    const { database, log } = this.#deps;
+    try {
+      const ended = await endBlockingSessions(this.#superuser(), database, BLOCKING_SECONDS);
+      if (ended > 0) log.info({ ended }, "sessions that others waited for ended");
+    } catch (error) {
+      log.warn({ err: error }, "sessions that others wait for were not looked for");
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import { kindOf } from "../kinds/kinds.ts";
 import { isMedia } from "../kinds/media.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
@@ -9,7 +10,8 @@ const TRIGGER = "appdb_psql_write";
 
 /**
  * Completes a row that a person writes by SQL: it gets its identity, and its computed columns are pending, so that a job
- * computes them. Arguments: the table's id, and the column of the identity. It runs as the owner, whatever the writer may do.
+ * computes them. Arguments: the table's id, the column of the identity, then for columns whose PostgreSQL type has more
+ * values than their own: the id, and SQL that finds such a value. It runs as the owner, whatever the writer may do.
  */
 const COMPLETE_ROW = `
 create or replace function appdb.complete_row() returns trigger
@@ -17,10 +19,20 @@ language plpgsql security definer set search_path = pg_catalog, pg_temp as $body
 declare
   ids bigint[];
   pending jsonb;
+  foreign_name text;
+  is_foreign boolean;
 begin
   if tg_op = 'UPDATE' and new::text is not distinct from old::text then
     return new;
   end if;
+  for place in 2 .. tg_nargs - 1 by 2 loop
+    select c.name into foreign_name from appdb.columns c where c.id = tg_argv[place]::bigint;
+    continue when foreign_name is null;
+    execute format('select ' || tg_argv[place + 1], foreign_name) using new into is_foreign;
+    if is_foreign then
+      raise exception 'The value of % is outside of its type.', foreign_name using errcode = '22023';
+    end if;
+  end loop;
   if tg_op = 'INSERT' and to_jsonb(new) ->> tg_argv[1] is null then
     new := jsonb_populate_record(new, jsonb_build_object(tg_argv[1], uuidv7()));
   end if;
@@ -86,14 +98,24 @@ async function grantColumns(connection: SqlConnection, table: CatalogTable, role
 }
 
 async function addTrigger(connection: SqlConnection, table: CatalogTable, prefix: string): Promise<void> {
+  const args = [String(table.id), table.identity, ...foreignChecks(table)];
   const { rows } = await connection.query({
-    text: "select from pg_trigger where tgrelid = $1::regclass and tgname = $2",
-    values: [quoteTable(table), TRIGGER],
+    text: "select from pg_trigger where tgrelid = $1::regclass and tgname = $2 and encode(tgargs, 'hex') = $3",
+    values: [quoteTable(table), TRIGGER, Buffer.from(args.map((arg) => `${arg}\0`).join("")).toString("hex")],
   });
   if (rows.length > 0) return;
   await connection.query({
-    text: `create trigger ${TRIGGER} before insert or update on ${quoteTable(table)} for each row
+    text: `create or replace trigger ${TRIGGER} before insert or update on ${quoteTable(table)} for each row
       when (starts_with(current_user, ${quoteLiteral(prefix)}))
-      execute function appdb.complete_row(${quoteLiteral(String(table.id))}, ${quoteLiteral(table.identity)})`,
+      execute function appdb.complete_row(${args.map(quoteLiteral).join(", ")})`,
+  });
+}
+
+/** For each column that can get a value which its type does not have: its id, and SQL over the row and its name. */
+function foreignChecks({ columns }: CatalogTable): string[] {
+  return columns.flatMap(({ computed, id, type }) => {
+    const { isForeignSql } = kindOf(type);
+    if (computed !== null || isForeignSql === null) return [];
+    return [String(id), isForeignSql("($1).%1$I", type)];
   });
 }

@@ -49,6 +49,7 @@ export const array: Kind = {
   castedText: same,
   size: (sql) => `coalesce(pg_column_size(${sql}), 0)::float8 * ${UNPACKED}`,
   isJsonValue: false,
+  isForeignSql: isOfOtherShape,
   isWatched: false,
 
   index: null,
@@ -132,4 +133,15 @@ function exampleOf(type: ColumnType): Json | undefined {
   const lengths = (type.shape ?? [null]).map((length) => length ?? 2);
   if (lengths.reduce((all, length) => all * length, 1) > MAX_ELEMENTS) return undefined;
   return lengths.reduceRight<Json>((item, length) => Array.from({ length }, () => item), DTYPES[dtypeOf(type)].example);
+}
+
+/** PostgreSQL's arrays have any number of dimensions, begin at any index, and have nulls. Its vectors have none of these. */
+function isOfOtherShape(value: string, type: ColumnType): string {
+  if (type.vector !== undefined) return "false";
+  const { shape = null } = type;
+  const lengths = (shape ?? []).map((length, at) =>
+    length === null ? "" : ` or array_length(${value}, ${at + 1}) is distinct from ${length}`,
+  );
+  const dimensions = shape === null ? "" : ` or array_ndims(${value}) is distinct from ${shape.length}`;
+  return `(${value} is not null and (array_position(array(select unnest(${value})), null) is not null or array_dims(${value}) ~ '\\[(?!1:)'${dimensions}${lengths.join("")}))`;
 }

@@ -30,6 +30,7 @@ export const binary: Kind = {
   castedText: same,
   size: (sql) => `coalesce(octet_length(${sql}), 0)::float8`,
   isJsonValue: false,
+  isForeignSql: null,
   isWatched: false,
 
   index: null,

@@ -43,6 +43,7 @@ export const bool: Kind = {
   // A cast writes the full word; everything else uses t and f.
   castedText: (sql) => `left(${sql}, 1)`,
   isJsonValue: true,
+  isForeignSql: null,
   isWatched: true,
 
   ...ORDERED,

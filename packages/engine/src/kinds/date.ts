@@ -41,6 +41,7 @@ export const date: Kind = {
   fieldWriter: () => (sheet, row, start, end) => sheet.quoted(row, start, end),
   castedText: same,
   isJsonValue: false,
+  isForeignSql: (value) => `(${value} not between '0001-01-01' and '9999-12-31')`,
   isWatched: false,
 
   ...ORDERED,

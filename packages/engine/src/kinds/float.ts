@@ -37,6 +37,7 @@ export const float: Kind = {
   fieldWriter: (other) => (sheet, row, start, end) => writeFloat(sheet, row, start, end, other),
   castedText: same,
   isJsonValue: false,
+  isForeignSql: (value) => `(${value} in ('NaN', 'Infinity', '-Infinity'))`,
   isWatched: false,
 
   ...ORDERED,

@@ -42,6 +42,7 @@ export const int: Kind = {
   fieldWriter: () => (sheet, row, start, end) => sheet.copy(row, start, end),
   castedText: same,
   isJsonValue: false,
+  isForeignSql: null,
   isWatched: true,
 
   ...ORDERED,

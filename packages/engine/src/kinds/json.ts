@@ -41,6 +41,7 @@ export const json: Kind = {
   castedText: same,
   size: (sql) => `coalesce(pg_column_size(${sql}), 0)::float8 * ${UNPACKED}`,
   isJsonValue: false,
+  isForeignSql: null,
   isWatched: false,
 
   index: null,

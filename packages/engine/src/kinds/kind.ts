@@ -94,6 +94,8 @@ export interface Kind {
   readonly textWriter: (type: ColumnType) => (text: string) => string;
   /** The same on bytes; `other` writes any text. */
   readonly fieldWriter: (other: FieldWriter) => FieldWriter;
+  /** SQL: whether a stored value is none of the kind's, because a person wrote it by SQL; null: PostgreSQL has no others. */
+  readonly isForeignSql: ((value: string, type: ColumnType) => string) | null;
   /** Converts the result of a cast to text into PostgreSQL's text of the value. */
   readonly castedText: SqlForm;
   /** SQL of the approximate memory size of a value that may be long; null for short ones. */

@@ -67,6 +67,7 @@ function mediaKind(kind: MediaKind): Kind {
     castedText: same,
     size: null,
     isJsonValue: false,
+    isForeignSql: null,
     isWatched: false,
 
     index: null,

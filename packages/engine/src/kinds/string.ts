@@ -54,6 +54,7 @@ export const string: Kind = {
   castedText: same,
   size: (sql) => `coalesce(octet_length(${sql}), 0)::float8`,
   isJsonValue: true,
+  isForeignSql: null,
   isWatched: true,
 
   ...ORDERED,

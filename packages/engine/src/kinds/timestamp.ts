@@ -52,6 +52,7 @@ export const timestamp: Kind = {
   fieldWriter: (other) => (sheet, row, start, end) => writeTimestamp(sheet, row, start, end, other),
   castedText: same,
   isJsonValue: false,
+  isForeignSql: (value) => `(${value} not between '0001-01-01Z' and '9999-12-31T23:59:59.999999Z')`,
   isWatched: false,
 
   ...ORDERED,

@@ -43,6 +43,7 @@ export const uuid: Kind = {
   fieldWriter: () => (sheet, row, start, end) => sheet.quoted(row, start, end),
   castedText: same,
   isJsonValue: false,
+  isForeignSql: null,
   isWatched: true,
 
   ...ORDERED,

@@ -10,6 +10,11 @@ const NAME_BYTES = 6;
 /** A role outlives its session for so long at most if it is not dropped. */
 const SPARE_MS = 600_000;
 
+/** Wait for the lock on a role that is dropped. */
+const ROLE_LOCK_MS = 2_000;
+const LOCK_NOT_AVAILABLE = "55P03";
+const MAX_ATTEMPTS = 5;
+
 export interface SessionRole {
   readonly name: string;
   readonly password: string;
@@ -82,6 +87,8 @@ export async function createSessionRole(dsn: string, input: SessionRoleInput): P
       // without it, a full disk still refuses writes
       ...(writes ? {} : { default_transaction_read_only: readOnly }),
       idle_in_transaction_session_timeout: "5min",
+      // what a session can make PostgreSQL log, such as the plan of each statement, would fill the disk
+      log_min_messages: "fatal",
     };
     for (const [setting, value] of Object.entries(own)) {
       if (setting !== "search_path") await client.query(`alter role ${name} set ${setting} = '${value}'`);
@@ -127,13 +134,45 @@ export async function endLongTransactions(dsn: string, database: string, minutes
   });
 }
 
+/** Ends connections of sessions that others have waited for, not sessions themselves. Returns how many. */
+export async function endBlockingSessions(dsn: string, database: string, seconds: number): Promise<number> {
+  return await withClient(dsn, async (client) => {
+    const { rowCount } = await client.query(
+      `select pg_terminate_backend(pid) from (
+         select distinct b.pid from pg_locks l
+           join pg_stat_activity w on w.pid = l.pid
+           cross join lateral unnest(pg_blocking_pids(l.pid)) as blocking
+           join pg_stat_activity b on b.pid = blocking
+         where not l.granted and l.waitstart < now() - make_interval(secs => $2) and w.datname = current_database()
+           and not starts_with(w.usename, $1) and starts_with(b.usename, $1)) as found`,
+      [`${SESSION_PREFIX}${digitsOf(database)}_`, seconds],
+    );
+    return rowCount ?? 0;
+  });
+}
+
 async function dropWith(client: Client, name: string): Promise<void> {
   const { rowCount } = await client.query("select from pg_roles where rolname = $1", [name]);
   if (rowCount === 0) return;
-  // no new connections from here
-  await client.query(`alter role ${name} nologin`);
-  await client.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = $1", [name]);
+  await client.query(`set lock_timeout = ${ROLE_LOCK_MS}`);
+  for (let attempt = 1; ; attempt += 1) {
+    // A connection can hold the lock on its role, by a change of its password: it ends before the role is changed.
+    await endConnections(client, name);
+    try {
+      // no new connections from here
+      await client.query(`alter role ${name} nologin`);
+      break;
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS || (error as { readonly code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error;
+    }
+  }
+  await endConnections(client, name);
   // a role can set privileges of its future objects, which prevent the drop
   await client.query(`drop owned by ${name}`);
   await client.query(`drop role if exists ${name}`);
+}
+
+async function endConnections(client: Client, name: string): Promise<void> {
+  await client.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", [name]);
+  await client.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = $1", [name]);
 }
