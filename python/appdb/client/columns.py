@@ -36,10 +36,11 @@ class RowPiece:
         return iter(self._rows)
 
     def columns(self):
-        """Lists of values by name; None if the rows have different names."""
+        """Lists of values by name; None if the rows have different names, or none."""
         first = self._rows[0]
         names = list(first)
-        if set(map(type, self._rows)) != {dict} or set(map(len, self._rows)) != {len(names)}:
+        # A server refuses frames without columns.
+        if not names or set(map(type, self._rows)) != {dict} or set(map(len, self._rows)) != {len(names)}:
             return None
         try:
             return {name: [row[name] for row in self._rows] for name in names}

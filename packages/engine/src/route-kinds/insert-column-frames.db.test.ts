@@ -116,6 +116,8 @@ const BROKEN: Readonly<Record<string, Uint8Array>> = {
   "a header that is not JSON": rawFrame("{", Buffer.alloc(0)),
   "a header without rows": rawFrame("{}", Buffer.alloc(0)),
   "a negative number of rows": rawFrame(header([], -1), Buffer.alloc(0)),
+  "rows without a column": rawFrame(header([], 2), Buffer.alloc(0)),
+  "millions of rows": rawFrame(header([{ name: "n", form: "i64", nulls: false }], 10_001), Buffer.alloc(80_008)),
   "columns that are no list": rawFrame(header(1), Buffer.alloc(0)),
   "a column without a name": rawFrame(header([{ form: "i64", nulls: false }]), Buffer.alloc(8)),
   "an unknown form": rawFrame(header([{ name: "n", form: "i128", nulls: false }]), Buffer.alloc(16)),

@@ -2,6 +2,9 @@ import { type AppError, appError } from "@appdb/contract/errors";
 import { COLUMN_FORMS, type ColumnCells, type ColumnForm, type ColumnFormName } from "../kinds/inserts/column-forms.ts";
 import type { ParsedBody } from "./parse-body.ts";
 
+/** Rows of a frame are validated in one turn. */
+const MAX_FRAME_ROWS = 10_000;
+
 /** A column of a batch of rows, as a client sent it. */
 export interface SentColumn {
   readonly name: string;
@@ -83,6 +86,8 @@ function readHeader(text: string): Header {
   const { rows, columns } = (typeof header === "object" && header !== null ? header : {}) as Partial<Header>;
   if (!Number.isInteger(rows) || (rows as number) < 0) throw notColumns("its header has no number of rows");
   if (!Array.isArray(columns)) throw notColumns("its header has no list of columns");
+  if ((rows as number) > MAX_FRAME_ROWS) throw notColumns(`it has ${rows} rows, more than ${MAX_FRAME_ROWS}`);
+  if (columns.length === 0 && rows !== 0) throw notColumns(`it has ${rows} rows and no column`);
   for (const column of columns as readonly unknown[]) checkColumn(column);
   return header as Header;
 }
