@@ -8,6 +8,7 @@ interface AnyRequest {
 }
 interface AnyReply {
   readonly sent: boolean;
+  readonly raw: { readonly headersSent: boolean };
   code(status: number): unknown;
   send(): unknown;
 }
@@ -53,7 +54,8 @@ export function mountRoute<R extends CheckedRoute, Request extends AnyRequest, R
       const parsed = parts.map(({ part, schema }) => [part, options.parse(schema, request[part], part)]);
       const call = { params: request.params, request, reply, ...Object.fromEntries(parsed) };
       const returned = await handler(call as Call<R, Request, Reply>);
-      if (reply.sent) return reply;
+      // A client that leaves before the end of a streamed response has got its head.
+      if (reply.sent || reply.raw.headersSent) return reply;
       if (route.status !== undefined) reply.code(route.status);
       return route.answer === undefined ? reply.send() : await options.finish(route, returned, call);
     },

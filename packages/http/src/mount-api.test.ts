@@ -1,0 +1,35 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import fastify from "fastify";
+import { expect, test } from "vitest";
+import { mountRoute } from "./mount-api.ts";
+
+test("a client that leaves during a streamed response is no failure", async () => {
+  const app = fastify();
+  const failures: unknown[] = [];
+  app.addHook("onError", async (_request, _reply, error) => void failures.push(error));
+  const route = { method: "GET", path: "/rows" } as const;
+  app.route(
+    mountRoute(route, { parse: (_schema, value) => value, finish: () => undefined }, async ({ reply }) => {
+      const body = new Readable({ read() {} });
+      body.push("row\n");
+      await (reply as { send(body: Readable): PromiseLike<unknown> }).send(body);
+    }) as never,
+  );
+  const handled = new Promise<void>((resolve) => app.addHook("onRequestAbort", async (_request) => resolve()));
+  await app.listen({ port: 0, host: "127.0.0.1" });
+  try {
+    const sent = request({ port: (app.server.address() as AddressInfo).port, path: "/rows" }).end();
+    const [response] = (await once(sent, "response")) as [Readable];
+    await once(response, "data");
+    sent.destroy();
+    await handled;
+    await new Promise((resolve) => setImmediate(resolve));
+    await app.close();
+    expect(failures).toEqual([]);
+  } finally {
+    await app.close();
+  }
+});
