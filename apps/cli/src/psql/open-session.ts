@@ -7,6 +7,7 @@ import type { Target } from "@appdb/contract/names";
 import type { PsqlEnd, PsqlLine, PsqlSessionLine } from "@appdb/contract/routes/psql";
 import { fatalResponse } from "@appdb/system/network/postgres-errors";
 import type { Context } from "../context.ts";
+import { readStartup } from "./read-startup.ts";
 
 const LOOPBACK = "127.0.0.1";
 const BYTES = { "content-type": "application/octet-stream" };
@@ -41,7 +42,7 @@ export async function openPsql(ctx: Context, target: Target, writes: boolean): P
   const server = createServer({ noDelay: true }, (socket) => {
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
-    void carry(socket, () => api.connect(session.session, socket));
+    void carry(socket, session.user, (sent) => api.connect(session.session, sent));
   });
   server.listen({ host: LOOPBACK, port: 0, exclusive: true });
   await once(server, "listening");
@@ -115,11 +116,20 @@ function ended({ text }: Target, reason: string): AppError {
 }
 
 /** Carries the bytes of a connection. A refusal is sent in PostgreSQL's protocol, so that its client shows it. */
-async function carry(socket: Socket, connect: () => Promise<Fetched>): Promise<void> {
+async function carry(
+  socket: Socket,
+  user: string,
+  connect: (sent: AsyncIterable<Uint8Array>) => Promise<Fetched>,
+): Promise<void> {
   // the pipeline reports errors; until then no one else listens
   socket.on("error", () => undefined);
   try {
-    const { body } = await connect();
+    const startup = await readStartup(socket, user);
+    if (startup === undefined) {
+      socket.end(fatalResponse("28000", "This connection is only for the user of the session."));
+      return;
+    }
+    const { body } = await connect(following(startup, socket));
     if (body === null) throw new TypeError("The response has no body.");
     await pipeline(body, socket);
   } catch (error) {
@@ -130,4 +140,9 @@ async function carry(socket: Socket, connect: () => Promise<Fetched>): Promise<v
   } finally {
     socket.destroySoon();
   }
+}
+
+async function* following(first: Buffer, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield first;
+  yield* rest;
 }

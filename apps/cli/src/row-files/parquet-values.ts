@@ -1,17 +1,21 @@
-import { jsonOf } from "@appdb/contract/clients/typed-values";
+import { isJson, jsonOf } from "@appdb/contract/clients/typed-values";
 import type { DataColumn } from "@appdb/contract/routes/data-api";
 
 const DAY_MS = 86_400_000;
 const MICROS = 1_000_000n;
 
-/** A JSON text as the file has it, with all digits of its numbers. */
+/** A JSON text as the file has it, with all digits of its numbers, in one line. Any other text is a string. */
 class JsonText {
   readonly text: string;
 
   constructor(bytes: Uint8Array) {
-    this.text = new TextDecoder().decode(bytes);
+    const text = new TextDecoder().decode(bytes);
+    this.text = isJson(text) ? text.replace(LINE_ENDS, " ") : JSON.stringify(text);
   }
 }
+
+/** Strings of JSON have none. */
+const LINE_ENDS = /[\r\n]+/g;
 
 /** How values of Parquet's types are read: exactly, and as texts where JSON has no other form. */
 export const PARSERS = {

@@ -66,6 +66,10 @@ test("refuses bytes of another protocol, long statements and calls of functions"
   long.write("Q");
   long.writeUInt32BE(2_000_001, 1);
   expect((await pass(OWN, long)).refused).toContain("54000");
+  const parameters = Buffer.alloc(5);
+  parameters.write("B");
+  parameters.writeUInt32BE(16_000_001, 1);
+  expect(await pass(OWN, parameters)).toEqual({ passed: OWN, refused: expect.stringContaining("54000") });
   expect((await pass(OWN, message("F", "1234"))).refused).toContain("0A000");
   expect((await pass(OWN, Buffer.from([0x51, 0, 0, 0, 1]))).refused).toContain("08P01");
 });

@@ -1,5 +1,5 @@
 import { Transform, type TransformCallback } from "node:stream";
-import { PSQL_STATEMENT_BYTES } from "@appdb/contract/routes/psql";
+import { PSQL_MESSAGE_BYTES, PSQL_STATEMENT_BYTES } from "@appdb/contract/routes/psql";
 import { fatalResponse } from "@appdb/system/network/postgres-errors";
 
 const PROTOCOL_3 = 3;
@@ -86,7 +86,10 @@ export function createPsqlGuard({ database, refuse, user }: GuardInput): Transfo
     const length = waiting.bytes.readUInt32BE(1);
     if (length < LENGTH_BYTES) end("08P01", "A message is not one of PostgreSQL's protocol.");
     else if (type === FUNCTION_CALL) end("0A000", "This connection calls functions in statements only.");
-    else if (!STATEMENTS.includes(type)) {
+    else if (length > PSQL_MESSAGE_BYTES) {
+      // PostgreSQL reads a message as a whole
+      end("54000", `A message has more than ${PSQL_MESSAGE_BYTES} bytes.`);
+    } else if (!STATEMENTS.includes(type)) {
       passing = 1 + length;
       return take();
     } else if (length > PSQL_STATEMENT_BYTES) {

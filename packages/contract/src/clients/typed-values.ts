@@ -23,7 +23,7 @@ export function jsonOf(column: DataColumn, { is_quoted: isQuoted, text }: CsvCel
   return JSON.stringify(text);
 }
 
-function isJson(text: string): boolean {
+export function isJson(text: string): boolean {
   try {
     JSON.parse(text);
     return true;

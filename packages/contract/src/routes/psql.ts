@@ -12,6 +12,8 @@ export const PSQL_HOURS = 8;
 export const PSQL_IDLE_MINUTES = 30;
 /** A statement or transaction that is open for so many minutes is ended. */
 export const PSQL_TRANSACTION_MINUTES = 10;
+/** The longest message of the protocol in bytes, with the parameters of a statement or rows of COPY. */
+export const PSQL_MESSAGE_BYTES = 16_000_000;
 /** The longest statement in bytes. Rows of COPY do not count. */
 export const PSQL_STATEMENT_BYTES = 2_000_000;
 
