@@ -119,8 +119,7 @@ function createTable(input: ChangeInput, { definition, if_exists: ifExists, tabl
   };
   const base = baseOf(input, place, declared);
   const others = base === undefined ? [] : declarationsAround(input.catalog, base);
-  const shown = base === undefined ? [] : columnsShown(input.catalog, base);
-  checkReads(place.path, declared, shown);
+  checkReads(place.path, declared, base === undefined ? [] : columnsShown(input.catalog, base));
   const manifest = manifestOf(input, [...others, declared]);
   return { kind: "apply", target: place.target, manifest, replaced, of: "new" };
 }
@@ -336,7 +335,7 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
     if (base !== undefined) {
       throw appError("has_dependents", {
         detail: `${place.path} is a view of '${nameOf(base)}', which is in the same folder. Nothing was changed.`,
-        hint: `Give it another name there: cli rename ${place.path} ${to.name}`,
+        hint: "A view and its base are in one folder. Create the view again over a base in the other folder.",
         meta: { table: place.path },
       });
     }
