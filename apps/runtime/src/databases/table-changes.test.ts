@@ -27,7 +27,7 @@ test.each<[string, Record<string, unknown>]>([
   ["create_table", { definition: { ...table, columns: [image] } }],
   ["create_table", { definition: { ...table, columns: [{ ...image, type: { kind: "image" } }], unstored: [image] } }],
   ["add_columns", { columns: [image] }],
-])("%s with a destination that is no store is refused before the database opens", async (change, parts) => {
+])("%s with an invalid destination is refused before the database opens", async (change, parts) => {
   const asked = { change: { change, table: "photos", ...parts } as unknown as TableChange };
   const opened = () => Promise.reject(new Error("The database was opened."));
   const deps = { uri: "main", owns_projects: false, open: opened } as unknown as TableChangeDeps;

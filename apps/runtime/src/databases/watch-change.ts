@@ -41,7 +41,7 @@ export async function watchChange(
   }
 }
 
-/** Nobody waits for the end any more. */
+/** Continues after the caller has left. */
 async function watchAlone(deps: WatchDeps, watch: (until: AbortSignal) => Promise<void>): Promise<void> {
   using _held = deps.hold();
   try {
