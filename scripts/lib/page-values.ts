@@ -2,12 +2,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { CHUNK_BYTES, MAX_PATH_PARTS, MAX_TREE_BYTES, MAX_TREE_FILES } from "@appdb/contract/control/project-tree";
 import { MAX_LINK_STEPS, MAX_TREE_FOLDERS } from "@appdb/contract/control/tree-links";
+import { MAX_NODES } from "@appdb/contract/expressions";
 import { MAX_DECLARED } from "@appdb/contract/manifest";
 import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
+import { MAX_JOINS, MAX_SORT_KEYS } from "@appdb/contract/query";
 import { MAX_ENVIRONMENT_FILES, MAX_ENVIRONMENT_LENGTH } from "@appdb/contract/routes/control-databases";
 import { MAX_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
 import * as psql from "@appdb/contract/routes/psql";
 import { MAX_PATTERNS } from "@appdb/contract/service-toml";
+import * as texts from "@appdb/contract/text-lengths";
 import { MAX_NAMES } from "@appdb/contract/views";
 import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
 import { MAX_READS } from "@appdb/engine/data-queries/run-query";
@@ -76,6 +79,10 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     MAX_MEMBERS,
     MEDIA_DEFAULT_GB,
     MAX_NAMES,
+    MAX_JOINS,
+    MAX_NODES,
+    MAX_SORT_KEYS,
+    texts,
     MAX_PACKAGES,
     MAX_PATTERNS,
     MAX_PREPARATIONS,

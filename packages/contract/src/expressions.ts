@@ -180,6 +180,9 @@ const nodeSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
 /** Maximum levels of an expression. The library refuses more than 200 steps, and adds a few nodes of its own. */
 const DEEPEST = 300;
 
+/** Maximum nodes of an expression. */
+export const MAX_NODES = 50_000;
+
 export const exprSchema: z.ZodType<Expr> = z.preprocess((expr, context) => {
   const problem = findProblem(expr);
   if (problem !== undefined) context.addIssue({ code: "custom", ...problem });
@@ -206,7 +209,10 @@ interface Problem {
  */
 function findProblem(expr: unknown): Problem | undefined {
   const left: Part[] = [{ value: expr, depth: 1, above: undefined, path: [] }];
+  let nodes = 0;
   for (let part = left.pop(); part !== undefined; part = left.pop()) {
+    nodes += 1;
+    if (nodes + left.length > MAX_NODES) return { message: `has more than ${MAX_NODES} parts`, path: [] };
     if (part.depth > DEEPEST) return { message: `nests deeper than ${DEEPEST} levels`, path: [] };
     const above = part;
     const take = (value: unknown, path: readonly PropertyKey[]) =>

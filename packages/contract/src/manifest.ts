@@ -5,6 +5,7 @@ import { onErrorSchema } from "./jobs.ts";
 import { checkNames } from "./manifest-names.ts";
 import { querySchema } from "./query.ts";
 import { resourcePoolSchema } from "./resource-pool.ts";
+import { commentText, expressionText, metadata, nameText } from "./text-lengths.ts";
 import { columnTypeSchema, MAX_DIMENSIONS, VECTOR_PRECISIONS } from "./types.ts";
 import { MAX_NAMES, madeRowsSchema, rowsOfSchema, viewSchema } from "./views.ts";
 
@@ -22,29 +23,29 @@ export const MANIFEST_VERSION = 1;
 export const HANDLER_METHODS = ["get", "post", "put", "patch", "delete"] as const;
 
 /** The source position of a declaration: file relative to the project root, 1-based line. */
-export const sourceSchema = z.strictObject({ file: z.string(), line: z.int().min(1) });
+export const sourceSchema = z.strictObject({ file: nameText, line: z.int().min(1) });
 
 /** The value of a stored column that a request omits: a constant, or a generator's value for the row. */
 const defaultSchema = z
-  .strictObject({ text: z.string(), expr: exprSchema })
+  .strictObject({ text: expressionText, expr: exprSchema })
   .refine(
     ({ expr }) => (expr.node === "literal" && expr.value !== null) || generatorOf(expr) !== undefined,
     "is neither a constant nor a generator",
   );
 
 export const columnSchema = z.strictObject({
-  name: z.string(),
+  name: nameText,
   type: columnTypeSchema,
   nullable: z.boolean(),
   primary_key: z.boolean(),
   /** `text` is the canonical printed form (`upper(title)`), for plans; `expr` is executed. Null for a stored column. */
-  computed: z.strictObject({ text: z.string(), expr: exprSchema }).nullable(),
+  computed: z.strictObject({ text: expressionText, expr: exprSchema }).nullable(),
   /** For a stored column; absent for none. */
   default: defaultSchema.nullable().optional(),
-  comment: z.string().nullable(),
-  custom_metadata: z.unknown(),
+  comment: commentText.nullable(),
+  custom_metadata: metadata,
   /** The column's previous name; an update renames it and keeps its values. */
-  renamed_from: z.string().nullable().default(null),
+  renamed_from: nameText.nullable().default(null),
   /** Hidden from users: it holds the vectors of an embedding index, and its name begins with an underscore. */
   is_hidden: z.boolean().optional(),
   /** The view whose column it is, when a table has the columns of its views (lower-views.ts). */
@@ -54,10 +55,10 @@ export const columnSchema = z.strictObject({
 
 const btreeIndexSchema = z.strictObject({
   kind: z.literal("btree"),
-  name: z.string().nullable(),
+  name: nameText.nullable(),
   /** Of a view: its name in the table before the view was renamed (lower-views.ts). */
   renamed_from: engineMember(z.string()),
-  columns: z.array(z.string()).max(MAX_NAMES).min(1),
+  columns: z.array(nameText).max(MAX_NAMES).min(1),
   source: sourceSchema,
 });
 
@@ -65,11 +66,11 @@ const btreeIndexSchema = z.strictObject({
 const embeddingIndexSchema = z
   .strictObject({
     kind: z.literal("embedding"),
-    name: z.string().nullable(),
+    name: nameText.nullable(),
     renamed_from: engineMember(z.string()),
-    columns: z.array(z.string()).length(1),
+    columns: z.array(nameText).length(1),
     /** The hidden column with the vectors; null when the indexed array column itself holds them. */
-    values: z.string().nullable(),
+    values: nameText.nullable(),
     metric: z.enum(VECTOR_METRICS),
     precision: z.enum(VECTOR_PRECISIONS),
     dimensions: z.int().min(1),
@@ -86,11 +87,11 @@ export const indexSchema = z.discriminatedUnion("kind", [btreeIndexSchema, embed
 
 export const tableSchema = z
   .strictObject({
-    name: z.string(),
+    name: nameText,
     /** Python class name, for messages. */
-    model: z.string(),
-    comment: z.string().nullable(),
-    custom_metadata: z.unknown(),
+    model: nameText,
+    comment: commentText.nullable(),
+    custom_metadata: metadata,
     /** Of a view: its own columns, all of them computed. */
     columns: z.array(columnSchema).max(MAX_NAMES),
     view: viewSchema.optional(),
@@ -100,18 +101,18 @@ export const tableSchema = z
     /** Computed columns without values in the table. What reads one has its expression in its place. */
     unstored: z.array(columnSchema).max(MAX_NAMES).optional(),
     /** Column names in declared order; empty when the table has no key. */
-    primary_key: z.array(z.string()).max(MAX_NAMES),
+    primary_key: z.array(nameText).max(MAX_NAMES),
     indexes: z.array(indexSchema).max(MAX_NAMES),
     has_default_idxs: z.boolean(),
     /** The table's previous name. */
-    renamed_from: z.string().nullable().default(null),
+    renamed_from: nameText.nullable().default(null),
     source: sourceSchema,
   })
   .refine(({ columns, view }) => view !== undefined || columns.length > 0, "has no column")
   .superRefine(checkNames);
 
 export const parameterSchema = z.strictObject({
-  name: z.string(),
+  name: nameText,
   type: columnTypeSchema,
   nullable: z.boolean(),
   kind: z.enum(["positional", "keyword_only"]),
@@ -123,15 +124,15 @@ export const parameterSchema = z.strictObject({
 
 export const functionSchema = z.strictObject({
   /** `<module>:<name>`, for example `udfs:fare`; the module path is relative to the project root. */
-  id: z.string(),
-  module: z.string(),
-  name: z.string(),
+  id: nameText,
+  module: nameText,
+  name: nameText,
   parameters: z.array(parameterSchema).max(MAX_NAMES),
   result: z.strictObject({ type: columnTypeSchema, nullable: z.boolean() }),
   /** sha256 hex of the function's source text, with the functions and constants of its module that it uses. */
   digest: z.string(),
   /** Paths of the project's modules (as in `modules`) whose code the function may use: its own and its imports. */
-  uses: z.array(z.string()).max(MAX_NAMES).default([]),
+  uses: z.array(nameText).max(MAX_NAMES).default([]),
   kind: z.enum(["scalar", "aggregate", "iterator"]).default("scalar"),
   /** The index of this overload. The id of the first has no suffix; the others' end in `#1`, `#2` ... */
   overload: z.int().min(0).default(0),
@@ -141,17 +142,17 @@ export const functionSchema = z.strictObject({
   /** Time limit of one call in seconds; null: the workers' own limit. */
   timeout_s: z.number().positive().nullable().default(null),
   /** Name of the resource pool that limits its calls. */
-  resource_pool: z.string().nullable().default(null),
+  resource_pool: nameText.nullable().default(null),
   source: sourceSchema,
 });
 
 /** A function marked `@query`: its body ran once, with placeholders for its parameters. */
 export const namedQuerySchema = z.strictObject({
   /** `<module>:<name>`, as for functions. */
-  id: z.string(),
-  module: z.string(),
-  name: z.string(),
-  comment: z.string().nullable(),
+  id: nameText,
+  module: nameText,
+  name: nameText,
+  comment: commentText.nullable(),
   parameters: z.array(parameterSchema).max(MAX_NAMES),
   /** The result is a list of the only selected value, not of objects. */
   return_scalar: z.boolean(),
@@ -162,11 +163,11 @@ export const namedQuerySchema = z.strictObject({
 /** An application function that gets the outputs of a route by name and returns the response. */
 const answererSchema = z.strictObject({
   /** `<module>:<name>`. */
-  id: z.string(),
-  module: z.string(),
-  name: z.string(),
+  id: nameText,
+  module: nameText,
+  name: nameText,
   /** The outputs that it takes. */
-  parameters: z.array(z.string()).max(MAX_NAMES),
+  parameters: z.array(nameText).max(MAX_NAMES),
   /** A JSON Schema of its result; null when it is not declared. */
   response: z.record(z.string(), z.unknown()).nullable(),
 });
@@ -240,7 +241,7 @@ const computeRouteSchema = z.strictObject({
    *  and the names of outputs in responses. `made`: an iterator view, whose rows are the response. */
   of_view: engineMember(
     z.strictObject({
-      name: z.string(),
+      name: nameText,
       member: z.string().nullable(),
       names: z.record(z.string(), z.string()),
       made: madeRowsSchema.optional(),
@@ -293,7 +294,7 @@ const handlerRouteSchema = z.strictObject({
   method: z.enum(HANDLER_METHODS),
   /** Can contain `{name}`. */
   path: routePath,
-  handler: z.strictObject({ id: z.string(), module: z.string(), name: z.string() }),
+  handler: z.strictObject({ id: nameText, module: nameText, name: nameText }),
   /** Its operation object, as in OpenAPI 3.1, without `operationId`; null: hidden. */
   openapi: z.record(z.string(), z.unknown()).nullable(),
   /** Time limit for the start of its response, in seconds; null: the workers' own limit. */
@@ -322,9 +323,9 @@ export const routeKindSchema = z.enum(routeSchema.options.map(({ shape }) => sha
 /** An ASGI application of the user. It answers all requests of its service, except for the service's own pages. */
 const applicationSchema = z.strictObject({
   /** `<module>:<name>`. */
-  id: z.string(),
-  module: z.string(),
-  name: z.string(),
+  id: nameText,
+  module: nameText,
+  name: nameText,
   /** Its ids for the service's routes, one for each in order. The routes are only reachable through it. */
   routes: z.array(z.string()).max(MAX_DECLARED),
   /** Its own OpenAPI document; null: none. */
@@ -344,7 +345,7 @@ const corsSchema = z.strictObject({
 });
 
 export const serviceSchema = z.strictObject({
-  name: z.string(),
+  name: nameText,
   /** Empty, or starts with `/` and does not end with one. */
   prefix: routePath,
   routes: z.array(routeSchema).max(MAX_DECLARED),

@@ -1,11 +1,18 @@
 import * as z from "zod";
 import { engineMember } from "./engine-member.ts";
 import { exprSchema } from "./expressions.ts";
+import { nameText } from "./text-lengths.ts";
+import { MAX_NAMES } from "./views.ts";
+
+/** Maximum joins of a query. PostgreSQL plans all of them together, in memory. */
+export const MAX_JOINS = 50;
+/** Maximum members of `group_by` and of `order_by`. */
+export const MAX_SORT_KEYS = 100;
 
 /** A table of a query, with its name in the query's `column` nodes (`of`). */
 const tableRefSchema = z.strictObject({
-  table: z.string(),
-  as: z.string(),
+  table: nameText,
+  as: nameText,
   /** The rows of the table that the query reads; absent for all (lower-queries.ts). */
   member: engineMember(exprSchema),
 });
@@ -20,20 +27,25 @@ export const JOIN_KINDS = ["inner", "left", "right", "full", "cross"] as const;
  */
 export const querySchema = z.strictObject({
   from: tableRefSchema,
-  joins: z.array(
-    z.strictObject({
-      kind: z.enum(JOIN_KINDS),
-      ...tableRefSchema.shape,
-      on: exprSchema.nullable(),
-      /** Joined to the table before it, whose condition may then read it (lower-queries.ts). */
-      is_within: engineMember(z.boolean()),
-    }),
-  ),
+  joins: z
+    .array(
+      z.strictObject({
+        kind: z.enum(JOIN_KINDS),
+        ...tableRefSchema.shape,
+        on: exprSchema.nullable(),
+        /** Joined to the table before it, whose condition may then read it (lower-queries.ts). */
+        is_within: engineMember(z.boolean()),
+      }),
+    )
+    .max(MAX_JOINS),
   where: exprSchema.nullable(),
-  group_by: z.array(exprSchema),
-  select: z.array(z.strictObject({ name: z.string(), expr: exprSchema })).min(1),
+  group_by: z.array(exprSchema).max(MAX_SORT_KEYS),
+  select: z
+    .array(z.strictObject({ name: nameText, expr: exprSchema }))
+    .min(1)
+    .max(MAX_NAMES),
   distinct: z.boolean(),
-  order_by: z.array(z.strictObject({ expr: exprSchema, asc: z.boolean() })),
+  order_by: z.array(z.strictObject({ expr: exprSchema, asc: z.boolean() })).max(MAX_SORT_KEYS),
   /** Literals or parameters of kind int. */
   limit: exprSchema.nullable(),
   offset: exprSchema.nullable(),

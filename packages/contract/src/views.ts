@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { exprSchema } from "./expressions.ts";
+import { expressionText, nameText } from "./text-lengths.ts";
 import { columnTypeSchema } from "./types.ts";
 
 /** Maximum columns and parameters of one declaration; PostgreSQL tables cannot have more columns. */
@@ -8,14 +9,14 @@ export const MAX_NAMES = 2_000;
 /** A call of an iterator, which makes rows of one row. */
 const iteratorSchema = z.strictObject({
   /** `document.document_splitter`, or the id of a function of the application. */
-  fn: z.string(),
+  fn: nameText,
   is_udf: z.boolean(),
   args: z.array(exprSchema),
   kwargs: z.record(z.string(), exprSchema),
-  text: z.string(),
+  text: expressionText,
   /** The columns of its rows. One that is not stored has its expression wherever it is read. */
   outputs: z
-    .array(z.strictObject({ name: z.string(), type: columnTypeSchema, nullable: z.boolean(), is_stored: z.boolean() }))
+    .array(z.strictObject({ name: nameText, type: columnTypeSchema, nullable: z.boolean(), is_stored: z.boolean() }))
     .max(MAX_NAMES)
     .min(1),
 });
@@ -23,13 +24,13 @@ const iteratorSchema = z.strictObject({
 /** What makes a table a view: rows of another table or view. */
 export const viewSchema = z.strictObject({
   /** A table or view of the same file. */
-  base: z.string(),
+  base: nameText,
   /** The condition of its rows, over columns of the base; null for all. `text` as for a computed column. */
-  filter: z.strictObject({ text: z.string(), expr: exprSchema }).nullable(),
+  filter: z.strictObject({ text: expressionText, expr: exprSchema }).nullable(),
   /** The columns of the base that it shows; null for all. */
-  columns: z.array(z.string()).max(MAX_NAMES).nullable(),
+  columns: z.array(nameText).max(MAX_NAMES).nullable(),
   /** Its own columns that `select(name=...)` of the base declares: all columns that they read are of the base. */
-  selected: z.array(z.string()).max(MAX_NAMES).optional(),
+  selected: z.array(nameText).max(MAX_NAMES).optional(),
   /** Makes the view's rows of each row of the base; absent for one row of each. */
   iterator: iteratorSchema.optional(),
 });

@@ -278,7 +278,9 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       return opened;
     },
     async renewWrites(name) {
-      writes.get((await databases.open(name)).sql)?.renew();
+      // A request about a database that does not exist makes none.
+      const database = await databases.find(name);
+      if (database !== undefined) writes.get(database.sql)?.renew();
     },
     async closeWrites() {
       await Promise.all([...writes.values()].map((one) => one[Symbol.asyncDispose]()));

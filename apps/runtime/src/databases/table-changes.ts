@@ -12,15 +12,16 @@ import type {
 } from "@appdb/contract/routes/table-changes";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import type { SqlPool } from "@appdb/engine/ports";
 import { listHistory } from "@appdb/engine/schema/changes";
 import { type ChangeRequest, changeTable, planFirstChange } from "@appdb/engine/table-changes/change-table";
 import { declarationOf, findStored, requireStored } from "@appdb/engine/table-changes/read-declaration";
 import { folderSchema } from "@appdb/engine/target";
 import type * as z from "zod";
+import { checkDestinations } from "../media/check-destinations.ts";
 import { catalogOf } from "./data-tables.ts";
 import type { LocalSchemaDeps } from "./schema.ts";
+import { watchChange } from "./watch-change.ts";
 
 /** The data API's routes about definitions and changes of tables, for the daemon and the pod. */
 
@@ -45,7 +46,7 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
 
 /**
  * Changes a table or folder and waits for the fills. When the signal aborts, they continue in the background.
- * @throws the errors of `changeTable`; fill_failed, job_cancelled
+ * @throws app_invalid, the errors of `changeTable`; fill_failed, job_cancelled
  */
 export async function changeDatabase(
   deps: TableChangeDeps,
@@ -53,6 +54,7 @@ export async function changeDatabase(
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {
+  checkChange(change, deps.uri);
   const project = deps.owns_projects ? (runtime?.project_root ?? projectRoot ?? undefined) : undefined;
   const isFirst = change.change === "create_table" || change.change === "create_folder";
   const database = await deps.open(isFirst && !isDry);
@@ -71,17 +73,26 @@ export async function changeDatabase(
   const runtimeId =
     runtime === null || isDry ? null : deps.runtimes.save(runtime, await appFileFor(deps, sql, change, code.functions));
   if (!isDry && change.change === "move_table") await prepareMove(deps, sql, change);
-  const { jobs, manifest, plan } = await changeTable(
-    { sql, clock: deps.clock, log: deps.log },
-    { ...request, runtime_id: runtimeId },
-  );
+  const own: ChangeRequest = { ...request, runtime_id: runtimeId };
+  const changed = await changeTable({ sql, clock: deps.clock, log: deps.log }, own);
   if (!isDry && "table" in change && deps.onApplied !== undefined) {
     const tables = JSON.stringify((await loadCatalog(sql)).tables);
     const isCalled = (id: string) => tables.includes(JSON.stringify(id));
     deps.onApplied(parseTablePath(`${deps.uri}/${change.table}`).target.text, code, isCalled);
   }
-  await watchJobs({ sql, clock: deps.clock }, jobs, onProgress, signal);
-  return { plan, manifest };
+  await watchChange({ ...database, clock: deps.clock, log: deps.log }, own, changed, onProgress, signal);
+  return { plan: changed.plan, manifest: changed.manifest };
+}
+
+/** @throws app_invalid for files that the database cannot store where a new column says */
+function checkChange(change: Request["change"], uri: string): void {
+  if (!("table" in change)) return;
+  const columns = [
+    ...(change.change === "create_table" ? [...change.definition.columns, ...(change.definition.unstored ?? [])] : []),
+    ...(change.change === "add_columns" || change.change === "add_index" ? change.columns : []),
+  ];
+  const { table, target } = parseTablePath(`${uri}/${change.table}`);
+  checkDestinations({ tables: [{ name: table, columns }] }, target.text);
 }
 
 async function prepareMove(

@@ -10,7 +10,10 @@ import { printStoreAddress, readStoreAddress, STORE_FORMS } from "@appdb/media/s
  * Refuses `destination=` of columns that the target cannot store files at. Without a target only the addresses are
  * checked. @throws app_invalid with file and line
  */
-export function checkDestinations({ tables }: Pick<Manifest, "tables">, target: string | undefined): void {
+export function checkDestinations(
+  { tables }: { readonly tables: readonly Pick<Manifest["tables"][number], "name" | "columns">[] },
+  target: string | undefined,
+): void {
   const own = target === undefined ? undefined : ownStore(target);
   for (const table of tables) {
     for (const { name, source, type } of table.columns) {

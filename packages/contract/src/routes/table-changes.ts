@@ -2,10 +2,12 @@ import * as z from "zod";
 import { onErrorSchema } from "../jobs.ts";
 import { columnSchema, indexSchema, tableSchema } from "../manifest.ts";
 import { schemaPlanSchema } from "../plan.ts";
+import { nameText } from "../text-lengths.ts";
+import { MAX_NAMES } from "../views.ts";
 import { requestCodeSchema } from "./data-queries.ts";
 
 /** A path within the database: `docs`, `reports/docs`; of a folder: `reports`. */
-const path = z.string().min(1).max(1_000);
+const path = nameText.min(1);
 const ifExists = z.enum(["error", "ignore", "replace"]).default("error");
 const ifNotExists = z.enum(["error", "ignore"]).default("error");
 
@@ -17,30 +19,30 @@ export const tableChangeSchema = z.discriminatedUnion("change", [
   z.strictObject({
     change: z.literal("add_columns"),
     table: path,
-    columns: z.array(columnSchema).min(1),
+    columns: z.array(columnSchema).min(1).max(MAX_NAMES),
     if_exists: ifExists,
   }),
   z.strictObject({
     change: z.literal("drop_columns"),
     table: path,
-    columns: z.array(z.string()).min(1),
+    columns: z.array(nameText).min(1).max(MAX_NAMES),
     if_not_exists: ifNotExists,
   }),
-  z.strictObject({ change: z.literal("rename_column"), table: path, column: z.string(), to: z.string() }),
+  z.strictObject({ change: z.literal("rename_column"), table: path, column: nameText, to: nameText }),
   /** `columns`: those with the vectors of an embedding index. */
   z.strictObject({
     change: z.literal("add_index"),
     table: path,
     index: indexSchema,
-    columns: z.array(columnSchema).default([]),
+    columns: z.array(columnSchema).max(MAX_NAMES).default([]),
     if_exists: ifExists,
   }),
   /** By its name, or the only one over a column. */
   z.strictObject({
     change: z.literal("drop_index"),
     table: path,
-    index: z.string().nullable(),
-    column: z.string().nullable(),
+    index: nameText.nullable(),
+    column: nameText.nullable(),
     if_not_exists: ifNotExists,
   }),
   /** To another name, another folder, or both. */
@@ -90,7 +92,7 @@ export type HistoryEntry = z.infer<typeof historyEntrySchema>;
 
 /** `table`: a path within the database; default: all tables. */
 export const historyQuerySchema = z.strictObject({
-  table: z.string().max(1_000).optional(),
+  table: nameText.optional(),
   limit: z.coerce.number().int().min(1).max(1_000).default(50),
 });
 

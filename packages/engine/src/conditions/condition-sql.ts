@@ -38,7 +38,7 @@ export function namedColumns({ columns }: CatalogTable): readonly CatalogColumn[
  */
 export function conditionSql(table: ReadableTable, given: string | Expr | null): string | undefined {
   if (given === null) return undefined;
-  const notFound = (name: string) => columnNotFound(table, name);
+  const notFound = (name: string, isQuoted: boolean) => columnNotFound(table, name, isQuoted);
   const condition =
     typeof given === "string" ? parseCondition(given, { columns: namedColumns(table), notFound }) : given;
   if (condition.type.kind !== BOOL_TYPE.kind) {
@@ -107,12 +107,13 @@ function checkColumn(table: ReadableTable, name: string, expr: Expr | undefined)
 }
 
 /** The error for a column that a condition or an assignment names and the table lacks. */
-export function columnNotFound(table: ReadableTable, name: string): Error {
+export function columnNotFound(table: ReadableTable, name: string, isQuoted = false): Error {
   const known = namedColumns(table).map((column) => column.name);
   const nearest = nearestName(name, known);
+  const hint = nearest === undefined ? `It has ${known.join(", ")}.` : `Did you mean ${nearest}?`;
   return appError("column_not_found", {
     detail: `${table.name} has no column ${JSON.stringify(name)}.`,
-    hint: nearest === undefined ? `It has ${known.join(", ")}.` : `Did you mean ${nearest}?`,
+    hint: isQuoted ? `A text has single quotes. ${hint}` : hint,
     meta: { table: table.name, column: name },
   });
 }

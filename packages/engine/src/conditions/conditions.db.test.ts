@@ -113,3 +113,9 @@ test("an order by a missing column or by Json is refused", () => {
   expect(() => parseRowOrder(table, "scores:desc")).toThrow('docs has no column "scores".');
   expect(() => parseRowOrder(table, "meta")).toThrow("values of the type Json | None have no order");
 });
+
+test("the error for a name in double quotes says how texts are written", () => {
+  expect(() => conditionSql(table, 'title = "apple"')).toThrow(
+    expect.objectContaining({ code: "column_not_found", hint: expect.stringMatching(/^A text has single quotes\. /) }),
+  );
+});

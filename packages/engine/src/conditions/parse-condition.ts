@@ -41,7 +41,7 @@ const ERROR_PARTS: ReadonlyMap<string, "type" | "message"> = new Map([
 export interface ConditionColumns {
   readonly columns: readonly CatalogColumn[];
   /** The error for an unknown name. */
-  notFound(name: string): Error;
+  notFound(name: string, isQuoted: boolean): Error;
 }
 
 /**
@@ -276,7 +276,7 @@ class Parser {
       const known = [...ERROR_PARTS.keys()].map((name) => `${name}(column)`).join(", ");
       throw invalidCondition(this.#text, at, `There is no function ${text}.`, `These exist: ${known}.`);
     }
-    throw notFound(text);
+    throw notFound(text, kind === "quoted");
   }
 
   #nested<T>(work: () => T): T {

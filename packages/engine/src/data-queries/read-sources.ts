@@ -1,4 +1,5 @@
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
+import { readableMember } from "../catalog/view-members.ts";
 import type { LoweredView } from "../views/lower-queries.ts";
 
 /** A column as readers name it. */
@@ -55,7 +56,8 @@ export function readSources(catalog: Catalog): ReadonlyMap<string, ReadSource> {
   };
   for (const view of catalog.views) {
     const table = byId.get(view.table_id);
-    if (table !== undefined) add(pathOf(view), table, view.definition.columns, view.definition);
+    if (table === undefined) continue;
+    add(pathOf(view), table, view.definition.columns, { ...view.definition, member: readableMember(view, table) });
   }
   const shownOf = (table: CatalogTable): LoweredView["definition"]["columns"] => {
     const own = table.columns.flatMap(({ name, is_hidden: isHidden }) =>

@@ -8,9 +8,12 @@ import { describeUdfError, failedPart, missingHint } from "../compute/run-graph.
 import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { SqlPool } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import { rowKey } from "../views/row-keys.ts";
+import { type RowKey, rowKey } from "../views/row-keys.ts";
 import type { RowFailed } from "./fill-context.ts";
 import type { Job, JobError } from "./job-store.ts";
+
+/** The identity of rows that have no key. */
+const ROW = "_row";
 
 /** The error for people about the row that ended a fill. */
 export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFailed): Promise<JobError> {
@@ -30,9 +33,11 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   const what = isMissing
     ? describeUdfError(error)
     : `${failedPart(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${row.map(({ name, shown }) => `${name} = ${shown}`).join(", ")}`;
+  const outcome = ` ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew ? column : null, done)}`;
   return {
     code: isManual ? "recompute_failed" : "fill_failed",
-    detail: `${columnLabel(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done. ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew ? column : null, done)}`,
+    detail: `${columnLabel(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done.${outcome}`,
+    outcome,
     hint: isMissing
       ? missingHint(error, "change the column and run `cli schema update`")
       : `Correct the function or that row${again}, or let failing cells be null: --on-error ignore`,
@@ -56,9 +61,11 @@ export async function outOfSpace(sql: SqlPool, job: Job, error: AppError): Promi
   const table = tables.find(({ id }) => id === job.table_id);
   const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
   const [done, total] = await countDone(sql, job);
+  const outcome = `: ${whatStays(job, added, done)}.`;
   return {
     code: "disk_full",
-    detail: `${error.message} The ${job.kind} of table ${job.table_name} ended after ${done} of ${total} rows: ${whatStays(job, added, done)}.`,
+    detail: `${error.message} The ${job.kind} of table ${job.table_name} ended after ${done} of ${total} rows${outcome}`,
+    outcome,
     hint: error.hint ?? "Free space on the disk, and run the update again.",
     meta: { ...error.meta, table: job.table_name, job: job.id, rows_done: done, rows_total: total },
   };
@@ -77,9 +84,11 @@ export async function explainInterruptions(
   const shown = key.map(({ name, shown: value }) => `${name} = ${value}`).join(", ");
   const where = key.length === 0 ? "after the last row" : `in the batch of rows that begins with ${shown}`;
   const [done, total] = await countDone(sql, job);
+  const outcome = `; ${whatStays(job, added, done)}.`;
   return {
     code: "fill_failed",
-    detail: `The ${job.kind} of table ${job.table_name} was given up after ${attempts} attempts: PostgreSQL or the job's process ended each time ${where}, perhaps without memory. ${done} of ${total} rows were done; ${whatStays(job, added, done)}.`,
+    detail: `The ${job.kind} of table ${job.table_name} was given up after ${attempts} attempts: PostgreSQL or the job's process ended each time ${where}, perhaps without memory. ${done} of ${total} rows were done${outcome}`,
+    outcome,
     hint: "Give the database more memory (memory_mb), or make the values of these rows smaller; then run the update again.",
     meta: {
       table: job.table_name,
@@ -124,7 +133,7 @@ async function readRowKey(
   tables: readonly CatalogTable[],
   id: string,
 ): Promise<readonly { readonly name: string; readonly shown: string }[]> {
-  const { columns, values } = rowKey(table, tables, "t");
+  const { columns, values } = shownKey(table, tables);
   const identity = quoteIdent(table.identity);
   const { rows } = await sql.query({
     text: `select ${values.join(", ")} from ${quoteTable(table)} as "t" where "t".${identity} = $1::uuid`,
@@ -137,6 +146,20 @@ async function readRowKey(
     const value = key[name];
     return { name, shown: type.kind === UUID_TYPE.kind ? String(value) : JSON.stringify(value) };
   });
+}
+
+/** Stored columns that show a row of a table without a key, whose identity people do not see. */
+const SHOWN_COLUMNS = 3;
+
+function shownKey(table: CatalogTable, tables: readonly CatalogTable[]): RowKey {
+  const key = rowKey(table, tables, "t");
+  const isInternal = table.rows_of == null && table.primary_key.length === 0 && table.identity === ROW;
+  const own = table.columns.filter(({ computed, is_hidden: isHidden, name }) => {
+    return computed === null && isHidden !== true && name !== ROW && !name.includes(".");
+  });
+  if (!isInternal || own.length === 0) return key;
+  const columns = own.slice(0, SHOWN_COLUMNS);
+  return { columns, values: columns.map(({ name }) => `"t".${quoteIdent(name)}`) };
 }
 
 function describeRemaining(job: Job, added: string | null, done: number): string {
@@ -164,9 +187,11 @@ export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
     ...(own.some((column) => !isNew(column) && !isPutBack) ? ["finished rows keep their new values"] : []),
   ];
   const isOfUpdate = job.kind !== "recompute" || job.undo.length > 0;
+  const outcome = stays.length === 0 ? "." : `: ${stays.join(", and ")}.`;
   return {
     code: "job_cancelled",
-    detail: `The ${job.kind} of table ${job.table_name} was cancelled${stays.length === 0 ? "" : `: ${stays.join(", and ")}`}.`,
+    detail: `The ${job.kind} of table ${job.table_name} was cancelled${outcome}`,
+    outcome,
     hint: isOfUpdate
       ? "To run it, update the tables again: cli schema update <file> <target>"
       : `To run it: cli recompute <target>/${job.table_name}`,

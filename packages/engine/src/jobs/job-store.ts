@@ -156,6 +156,8 @@ export async function releaseJob(sql: SqlConnection, job: Job, owner: string): P
 export interface JobError {
   readonly code: "fill_failed" | "recompute_failed" | "job_cancelled" | "schema_unsupported" | "disk_full";
   readonly detail: string;
+  /** The end of `detail` that says what the failure leaves; absent where it says more. */
+  readonly outcome?: string;
   readonly hint: string;
   readonly meta: Readonly<Record<string, unknown>>;
 }

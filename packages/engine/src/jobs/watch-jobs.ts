@@ -24,7 +24,7 @@ interface WatchedJob {
 
 /**
  * Waits until jobs have ended. Reports finished and total rows of each column once a second, and at the end. Aborting
- * ends the wait, not the jobs.
+ * ends the wait, not the jobs. After a failure, `undo` undoes more than the job has, and returns a sentence that says so.
  * @throws fill_failed, recompute_failed with function, type, message and row count in `meta`; schema_unsupported for an
  * index; job_cancelled; disk_full; the abort's reason
  */
@@ -33,6 +33,7 @@ export async function watchJobs(
   ids: readonly string[],
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
+  undo?: () => Promise<string | undefined>,
 ): Promise<void> {
   let wait = FIRST_LOOK_MS;
   let toldAt = deps.clock.now();
@@ -47,11 +48,18 @@ export async function watchJobs(
     if (hasEnded) {
       const error = jobs.find((job) => job.error !== null)?.error;
       if (error == null) return;
-      throw appError(error.code, { detail: error.detail, hint: error.hint, meta: error.meta });
+      const detail = withOutcome(error, await undo?.());
+      throw appError(error.code, { detail, hint: error.hint, meta: error.meta });
     }
     await sleep(wait, undefined, { signal });
     wait = Math.min(wait * 2, LONGEST_WAIT_MS);
   }
+}
+
+function withOutcome({ detail, outcome = "" }: JobError, said: string | undefined): string {
+  if (said === undefined) return detail;
+  const cause = detail.endsWith(outcome) ? detail.slice(0, detail.length - outcome.length) : detail;
+  return `${cause}${cause.endsWith(".") ? "" : "."} ${said}`;
 }
 
 async function readJobs(sql: SqlConnection, ids: readonly string[]): Promise<readonly WatchedJob[]> {

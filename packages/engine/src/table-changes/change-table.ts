@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
+import { parseTablePath } from "@appdb/contract/names";
 import type { SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import type { TableChange } from "@appdb/contract/routes/table-changes";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
@@ -9,7 +10,6 @@ import { moveTable } from "../catalog/ddl.ts";
 import { deleteFolder, listFolders, storeFolder } from "../catalog/folders.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { checkTables } from "../endpoints/check-manifest.ts";
-import { udfsOf } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { type ApplyDeps, applyOnce, changeWhenFree } from "../schema/apply-schema.ts";
@@ -19,10 +19,14 @@ import { planInspected } from "../schema/inspect-plan.ts";
 import type { SchemaPlanInput } from "../schema/plan-schema.ts";
 import { otherProject } from "../schema/plan-views.ts";
 import { quoteTable } from "../sql/quote.ts";
+import { folderSchema } from "../target.ts";
 import { nameOf } from "./dependents.ts";
 import { folderOp, onlyChanged, opOf, planOf, tablePlan, withinDatabase } from "./describe-change.ts";
+import { followColumns } from "./follow-columns.ts";
 import { planChange, queriesIn, type Step } from "./plan-change.ts";
-import type { Stored } from "./read-declaration.ts";
+import { findStored, requireStored, type Stored } from "./read-declaration.ts";
+import { refuseImpossible, refuseOwned, refuseTablesOfOthers, refuseUnknown } from "./refuse-change.ts";
+import { renameStored, setAside } from "./set-aside.ts";
 
 export interface ChangeRequest {
   readonly change: TableChange;
@@ -45,6 +49,17 @@ export interface ChangedTables {
   readonly jobs: readonly string[];
   /** The tables as they are declared now, of an update. */
   readonly manifest: Manifest | null;
+  /** A table or view that is new, and whose values the jobs compute; `endCreation` ends its creation. */
+  readonly creating: Creating | null;
+}
+
+export interface Creating {
+  /** The path within the database. */
+  readonly table: string;
+  readonly folder: string;
+  readonly created: Stored;
+  /** The name of what it replaces, until the jobs have ended. */
+  readonly aside: string | null;
 }
 
 /**
@@ -84,7 +99,7 @@ async function run(
   const step = planChange({ ...request, catalog, folders });
   switch (step.kind) {
     case "nothing":
-      return { plan: planOf(request, catalog, {}), jobs: [], manifest: null };
+      return { plan: planOf(request, catalog, {}), jobs: [], manifest: null, creating: null };
     case "apply":
       return await update(sql, request, catalog, step);
     case "drop":
@@ -109,11 +124,9 @@ async function update(
   const functions = new Map([...before.functions, ...request.functions.map((fn) => [fn.id, fn] as const)]);
   refuseUnknown(manifest, functions);
   await checkTables(manifest, functions);
-  let catalog = before;
-  if (step.replaced.length > 0) {
-    refuseOthers(request, step.replaced);
-    catalog = await replace(sql, request, before, step.replaced);
-  }
+  refuseOthers(request, step.replaced);
+  const aside = await asideOf(sql, request, before, step);
+  const catalog = aside === undefined ? await replace(sql, request, before, step.replaced) : await loadCatalog(sql);
   const { isOtherProject, on_error: onError, project, runtime_id: runtimeId } = request;
   const isNew = step.of === "new";
   const calls = request.functions.length > 0;
@@ -125,7 +138,7 @@ async function update(
   });
   refuseImpossible(plan);
   refuseTablesOfOthers(plan);
-  if (request.dry_run) return { plan: onlyChanged(plan), jobs: [], manifest };
+  if (request.dry_run) return { plan: onlyChanged(plan), jobs: [], manifest, creating: null };
   const applied = await applyOnce(
     sql,
     {
@@ -141,23 +154,76 @@ async function update(
     },
     null,
   );
-  return { plan: onlyChanged(applied.plan), jobs: applied.jobs, manifest };
+  if (!isNew) await followColumns(sql, before);
+  const created = isNew ? await creatingOf(sql, request, aside) : null;
+  const creating = applied.jobs.length === 0 ? null : created;
+  if (creating === null && created !== null) await settleCreation(sql, request, created, { failed: false });
+  return { plan: onlyChanged(applied.plan), jobs: applied.jobs, manifest, creating };
 }
 
-/** @throws function_missing */
-function refuseUnknown({ tables }: Manifest, functions: ReadonlyMap<string, unknown>): void {
-  const called = tables.flatMap(({ columns, view }) => [
-    ...columns.flatMap(({ computed }) => (computed === null ? [] : udfsOf(computed.expr))),
-    ...(view?.filter == null ? [] : udfsOf(view.filter.expr)),
-    ...(view?.iterator?.is_udf === true ? [view.iterator.fn] : []),
-  ]);
-  const missing = called.find((id) => !functions.has(id));
-  if (missing === undefined) return;
-  throw appError("function_missing", {
-    detail: `The change calls the function ${missing}, which neither the request nor the database has.`,
-    hint: "Send the function with the change. A hosted database runs functions of its project files only.",
-    meta: { function: missing },
+/**
+ * Renames what a view replaces, if the view has values that a job computes: they can fail. Returns its name until then;
+ * undefined if it is to be dropped at once.
+ */
+async function asideOf(
+  sql: SqlConnection,
+  request: ChangeRequest,
+  catalog: Catalog,
+  { manifest: { tables }, replaced: [replaced] }: Extract<Step, { kind: "apply" }>,
+): Promise<string | undefined> {
+  if (request.dry_run || replaced === undefined) return undefined;
+  const declared = tables.find(({ name }) => name === nameOf(replaced));
+  return declared?.view === undefined ? undefined : await setAside(sql, request, catalog, replaced);
+}
+
+async function creatingOf(
+  sql: SqlConnection,
+  { change, database }: ChangeRequest,
+  aside: string | undefined,
+): Promise<Creating> {
+  if (change.change !== "create_table") throw new TypeError("Only a new table or view is created.");
+  const path = parseTablePath(`${database}/${change.table}`);
+  const created = requireStored(await loadCatalog(sql), path);
+  return { table: change.table, folder: folderSchema(path.target.text), created, aside: aside ?? null };
+}
+
+/**
+ * Ends the creation of a table or view whose jobs have ended. What it replaced is dropped. If a job has failed, nothing
+ * is left of the creation, and what it was to replace has its name again.
+ * @throws schema_lock_timeout, has_dependents
+ */
+export async function endCreation(
+  deps: ApplyDeps,
+  request: ChangeRequest,
+  creating: Creating,
+  end: { readonly failed: boolean },
+): Promise<void> {
+  const nextStep = `Drop ${request.database}/${creating.table}, then create it again.`;
+  await changeWhenFree(deps, { target: request.database, next_step: nextStep }, async (sql) => {
+    await lockCatalog(sql);
+    await settleCreation(sql, request, creating, end);
   });
+}
+
+async function settleCreation(
+  sql: SqlConnection,
+  request: ChangeRequest,
+  { aside, created, folder }: Creating,
+  { failed }: { readonly failed: boolean },
+): Promise<void> {
+  const drop = async (name: string): Promise<void> => {
+    const change = { change: "drop_table", table: withinDatabase(folder, name), force: false } as const;
+    const dropped: ChangeRequest = { ...request, change: { ...change, if_not_exists: "ignore" } };
+    await run(sql, dropped, await loadCatalog(sql), []);
+  };
+  const name = nameOf(created);
+  const now = findStored(await loadCatalog(sql), folder, name);
+  // Someone may have dropped it, or made another one.
+  const isOwn = now?.table.id === created.table.id && now.view?.id === created.view?.id;
+  if (failed && isOwn) await drop(name);
+  if (aside === null) return;
+  if (!failed) return await drop(aside);
+  if (isOwn || now === undefined) await renameStored(sql, request, { folder, from: aside, to: name });
 }
 
 /** Drops what a new table replaces. A plan only leaves it out. */
@@ -167,6 +233,7 @@ async function replace(
   catalog: Catalog,
   replaced: readonly Stored[],
 ): Promise<Catalog> {
+  if (replaced.length === 0) return catalog;
   if (isDry) {
     const gone = new Set(replaced.map(({ table, view }) => view ?? table));
     return {
@@ -205,7 +272,7 @@ async function drop(
   }
   const ops = folders.map((folder) => folderOp(request, folder, "drop"));
   const plan = planOf(request, catalog, { tables, ops });
-  if (request.dry_run) return { plan, jobs: [], manifest: null };
+  if (request.dry_run) return { plan, jobs: [], manifest: null, creating: null };
   const changed = await dropTables(sql, catalog, partsOf(dropped));
   for (const folder of folders.toReversed()) await dropFolder(sql, folder);
   return await finish(sql, request, plan, changed);
@@ -243,27 +310,14 @@ async function move(
     details: { moved_from: from },
   });
   const plan = planOf(request, catalog, { tables: [tablePlan({ table }, `${request.database}/${path}`, op)] });
-  if (request.dry_run) return { plan, jobs: [], manifest: null };
+  if (request.dry_run) return { plan, jobs: [], manifest: null, creating: null };
   if (to.folder !== "public") await storeFolder(sql, to.folder);
   await sql.query({ text: moveTable(table, to.folder) });
   await sql.query({ text: "update appdb.tables set folder = $2 where id = $1", values: [table.id, to.folder] });
-  if (table.name !== to.name) await renameIn(sql, request, { ...table, folder: to.folder }, to.name);
+  if (table.name !== to.name) {
+    await renameStored(sql, request, { folder: to.folder, from: table.name, to: to.name });
+  }
   return await finish(sql, request, plan, [table.id]);
-}
-
-/** Renames a table where it was moved to. */
-async function renameIn(sql: SqlConnection, request: ChangeRequest, table: CatalogTable, name: string): Promise<void> {
-  const change: TableChange = {
-    change: "move_table",
-    table: withinDatabase(table.folder, table.name),
-    to: withinDatabase(table.folder, name),
-  };
-  const catalog = await loadCatalog(sql);
-  const step = planChange({ ...request, change, catalog, folders: [] });
-  if (step.kind !== "apply") throw new TypeError("A table that has another name is renamed.");
-  const { manifest, target } = step;
-  const input = { manifest, target, catalog_version: catalog.version, allow_destructive: true };
-  await applyOnce(sql, { ...input, runtime_id: null, made_by: null }, null);
 }
 
 /** Gives the catalog its next version, and the history its lines. */
@@ -273,7 +327,7 @@ async function finish(
   plan: SchemaPlan,
   changed: readonly number[],
 ): Promise<ChangedTables> {
-  if (request.dry_run) return { plan, jobs: [], manifest: null };
+  if (request.dry_run) return { plan, jobs: [], manifest: null, creating: null };
   const version = await bumpCatalog(sql, changed);
   await rememberChanges(sql, version, plan, null);
   const isApplied = { status: "applied" as const };
@@ -288,24 +342,7 @@ async function finish(
       ops: table.ops.map((op) => ({ ...op, ...isApplied })),
     })),
   };
-  return { plan: done, jobs: [], manifest: null };
-}
-
-function refuseImpossible(plan: SchemaPlan): void {
-  const refused = plan.tables.flatMap(({ ops, path }) =>
-    ops.filter(({ severity }) => severity === "unsupported").map(({ description }) => `${path}: ${description}`),
-  );
-  if (refused.length === 0) return;
-  throw appError("schema_unsupported", {
-    detail: `The change is not possible. ${refused.join(". ")}.`,
-    hint: "Nothing was changed. Make another change.",
-    meta: { plan: { ...plan, status: "refused" } },
-  });
-}
-
-function refuseTablesOfOthers({ tables }: SchemaPlan): void {
-  const owned = tables.filter(({ ops, project }) => project !== undefined && ops.length > 0);
-  refuseOwned(owned.map(({ path, project }) => [path, project ?? ""]));
+  return { plan: done, jobs: [], manifest: null, creating: null };
 }
 
 /** @throws other_project */
@@ -317,16 +354,6 @@ function refuseOthers({ database, isOtherProject }: ChangeRequest, changed: read
       return owner === undefined ? [] : [[`${database}/${withinDatabase(folder, nameOf(one))}`, owner]];
     }),
   );
-}
-
-function refuseOwned(owned: readonly (readonly [path: string, project: string])[]): void {
-  const [first] = owned;
-  if (first === undefined) return;
-  throw appError("other_project", {
-    detail: `${owned.map(([path, project]) => `${path} belongs to the project ${project}`).join("; ")}. Nothing was changed.`,
-    hint: `Change it from there: cd ${first[1]}`,
-    meta: { tables: owned.map(([path, project]) => ({ path, project })) },
-  });
 }
 
 function ofQuery(): Error {

@@ -19,7 +19,15 @@ import {
   renameColumn,
   withoutOrigin,
 } from "./edit-declaration.ts";
-import { columnsShown, declarationOf, findStored, makerOf, requireStored, type Stored } from "./read-declaration.ts";
+import {
+  columnsShown,
+  declarationOf,
+  declaredOver,
+  findStored,
+  makerOf,
+  requireStored,
+  type Stored,
+} from "./read-declaration.ts";
 
 /** What a change does. Pure plans carry no effects of their own. */
 export type Step =
@@ -111,8 +119,7 @@ function createTable(input: ChangeInput, { definition, if_exists: ifExists, tabl
   };
   const base = baseOf(input, place, declared);
   const others = base === undefined ? [] : declarationsAround(input.catalog, base);
-  const shown = base === undefined ? [] : columnsShown(input.catalog, base);
-  checkReads(place.path, declared, shown);
+  checkReads(place.path, declared, base === undefined ? [] : columnsShown(input.catalog, base));
   const manifest = manifestOf(input, [...others, declared]);
   return { kind: "apply", target: place.target, manifest, replaced, of: "new" };
 }
@@ -174,7 +181,7 @@ function editTable(
   const around = declarationsAround(catalog, stored);
   const over = viewsOver(catalog, stored);
   // The rows of an iterator view follow the columns that it reads; its declaration need not.
-  const filtered = over.filter(({ view }) => view !== undefined).map((one) => declarationOf(catalog, one));
+  const filtered = declaredOver(catalog, stored, over);
   const declared = around.find(({ name }) => name === place.name) ?? declarationOf(catalog, stored);
   const kept = around.filter(({ name }) => name !== place.name);
   const views = isSame(input, place, [...around, ...filtered]) ? filtered : [];
@@ -328,15 +335,15 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
     if (base !== undefined) {
       throw appError("has_dependents", {
         detail: `${place.path} is a view of '${nameOf(base)}', which is in the same folder. Nothing was changed.`,
-        hint: `Give it another name there: cli rename ${place.path} ${to.name}`,
+        hint: "A view and its base are in one folder. Create the view again over a base in the other folder.",
         meta: { table: place.path },
       });
     }
     return { kind: "move", table: stored.table, to: { folder: to.folder, name: to.name } };
   }
   // Views over a table follow its new name. Those over a view have it in their declarations.
-  const filtered = stored.view === undefined ? [] : over.filter(({ view }) => view !== undefined);
-  const around = [...declarationsAround(catalog, stored), ...filtered.map((one) => declarationOf(catalog, one))];
+  const filtered = stored.view === undefined ? [] : declaredOver(catalog, stored, over);
+  const around = [...declarationsAround(catalog, stored), ...filtered];
   if (!isSame(input, place, around)) throw ofFile(place);
   const tables = around.map((one): ManifestTable => {
     if (one.name === place.name) return { ...one, name: to.name, renamed_from: place.name };

@@ -10,6 +10,7 @@ import { columnsIn, isIndexable } from "../catalog/operations.ts";
 import { renameInExpr } from "../catalog/rename-catalog.ts";
 import { isShadow } from "../catalog/shadow-columns.ts";
 import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
+import { readableMember } from "../catalog/view-members.ts";
 import { madeRowsIn, ofMadeRow } from "../expressions/made-rows.ts";
 import { folderSchema } from "../target.ts";
 import { BASE_ROW } from "../views/lower-iterators.ts";
@@ -57,6 +58,12 @@ export function declarationOf(catalog: Catalog, { table, view }: Stored): Manife
   if (view !== undefined) return declareView(catalog, table, view);
   const maker = makerOf(catalog, table);
   return maker === undefined ? declareTable(table) : declareIteratorView(table, maker);
+}
+
+/** Declares the filtered ones of the views over a table or view, which have its rows. */
+export function declaredOver(catalog: Catalog, { table }: Stored, over: readonly Stored[]): readonly ManifestTable[] {
+  const filtered = over.filter((one) => one.view?.table_id === table.id && !isBroken(one));
+  return filtered.map((one) => declarationOf(catalog, one));
 }
 
 function declareTable(table: CatalogTable): ManifestTable {
@@ -226,12 +233,30 @@ function isOfView(index: CatalogIndex, view: string): boolean {
 }
 
 /** The declared condition over columns of the table, without that of the base. */
-function filterOf({ definition: { member }, name }: CatalogView, table: CatalogTable, above: Expr | null): Expr {
+function filterOf({ definition, name }: CatalogView, table: CatalogTable, above: Expr | null): Expr {
+  const { member } = definition;
   const column = table.columns.find((one) => one.name === viewColumnName(name, null));
   if (column?.computed != null) return above === null ? column.computed.expr : guardOf(column.computed.expr).value;
   if (member === null) throw new TypeError(`The view ${name} has a condition and no expression of it.`);
+  if (isBroken({ table, view: { definition, name } })) throw broken(table, name);
   const [, own] = above !== null && member.node === "call" && member.fn === "op.and" ? member.args : [];
   return own ?? member;
+}
+
+/** Whether a fill that failed has dropped the column of a view's condition. Nothing else has the condition. */
+function isBroken({ table, view }: { readonly table: CatalogTable; readonly view?: Named | undefined }): boolean {
+  return view !== undefined && readableMember(view, table) !== view.definition.member;
+}
+
+type Named = Pick<CatalogView, "definition" | "name">;
+
+function broken({ folder }: CatalogTable, name: string): Error {
+  const path = folder === "public" ? name : `${folder}/${name}`;
+  return appError("schema_unsupported", {
+    detail: `The view ${path} has no rows, because the job that would have computed them failed.`,
+    hint: `Correct its file, then run cli schema update; or drop the view: cli drop DATABASE/${path}`,
+    meta: { table: path },
+  });
 }
 
 /** Whether a view shows all columns of its base. */
@@ -251,7 +276,7 @@ export function columnsShown(catalog: Catalog, { table, view }: Stored): readonl
 function declareIteratorView(table: CatalogTable, maker: CatalogTable): ManifestTable {
   const { computed } = maker.columns.find(({ name }) => name === table.rows_of?.column) ?? {};
   const made = computed == null ? undefined : madeRowsIn(computed.expr);
-  if (computed == null || made === undefined) throw new TypeError(`Nothing makes the rows of ${table.name}.`);
+  if (computed == null || made === undefined) throw broken(table, table.name);
   const given = new Set([BASE_ROW, "pos", ...made.outputs.map(({ name }) => name)]);
   const selected: string[] = [];
   const plain = declareTable({ ...table, columns: table.columns.filter(({ name }) => !given.has(name)) });

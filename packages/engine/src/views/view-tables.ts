@@ -1,5 +1,6 @@
 import type { Catalog, CatalogColumn, CatalogTable, CatalogView, ViewDefinition } from "../catalog/catalog.ts";
 import { viewColumnName } from "../catalog/sql-names.ts";
+import { readableMember } from "../catalog/view-members.ts";
 import { compileSql } from "../expressions/compile-sql.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { BASE_ROW } from "./lower-iterators.ts";
@@ -58,7 +59,8 @@ function madeTable(table: CatalogTable, tables: readonly CatalogTable[]): Readab
 
 function viewTable(view: CatalogView, above: Above): ReadableTable {
   const [table] = above;
-  const { base, columns, filter, member } = view.definition;
+  const { base, columns, filter } = view.definition;
+  const member = readableMember(view, table);
   const columnSql = ({ name }: { readonly name: string }): string => ofRow(0, name);
   const condition = member === null ? "true" : compileSql(member, { columnSql });
   if (condition === undefined) throw new TypeError(`The condition of the view ${view.name} has no SQL.`);
