@@ -109,11 +109,8 @@ async function update(
   const functions = new Map([...before.functions, ...request.functions.map((fn) => [fn.id, fn] as const)]);
   refuseUnknown(manifest, functions);
   await checkTables(manifest, functions);
-  let catalog = before;
-  if (step.replaced.length > 0) {
-    refuseOthers(request, step.replaced);
-    catalog = await replace(sql, request, before, step.replaced);
-  }
+  refuseOthers(request, step.replaced);
+  const catalog = await replace(sql, request, before, step.replaced);
   const { isOtherProject, on_error: onError, project, runtime_id: runtimeId } = request;
   const isNew = step.of === "new";
   const calls = request.functions.length > 0;
@@ -160,13 +157,14 @@ function refuseUnknown({ tables }: Manifest, functions: ReadonlyMap<string, unkn
   });
 }
 
-/** Drops what a new table replaces. A plan only leaves it out. */
+/** Drops what a new or moved table replaces. A plan only leaves it out. */
 async function replace(
   sql: SqlConnection,
   { dry_run: isDry }: ChangeRequest,
   catalog: Catalog,
   replaced: readonly Stored[],
 ): Promise<Catalog> {
+  if (replaced.length === 0) return catalog;
   if (isDry) {
     const gone = new Set(replaced.map(({ table, view }) => view ?? table));
     return {
@@ -233,9 +231,9 @@ async function move(
   sql: SqlConnection,
   request: ChangeRequest,
   catalog: Catalog,
-  { table, to }: Extract<Step, { kind: "move" }>,
+  { replaced, table, to }: Extract<Step, { kind: "move" }>,
 ): Promise<ChangedTables> {
-  refuseOthers(request, [{ table }]);
+  refuseOthers(request, [{ table }, ...replaced]);
   const from = withinDatabase(table.folder, table.name);
   const path = withinDatabase(to.folder, to.name);
   const op = opOf(to.name, "alter", "table", {
@@ -244,6 +242,7 @@ async function move(
   });
   const plan = planOf(request, catalog, { tables: [tablePlan({ table }, `${request.database}/${path}`, op)] });
   if (request.dry_run) return { plan, jobs: [], manifest: null };
+  await replace(sql, request, catalog, replaced);
   if (to.folder !== "public") await storeFolder(sql, to.folder);
   await sql.query({ text: moveTable(table, to.folder) });
   await sql.query({ text: "update appdb.tables set folder = $2 where id = $1", values: [table.id, to.folder] });
