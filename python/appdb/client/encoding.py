@@ -7,6 +7,7 @@ import os
 import uuid
 
 from appdb.client.cells import File
+from appdb.client.refusals import wrong_values
 from appdb.declare.errors import Error
 from appdb.kinds import rules
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
@@ -68,17 +69,13 @@ def _wrong(problems, rest, number):
             break
         number += 1
         problems += _problems(row, number)
-    more = "\n".join(f"  {problem}" for problem in problems[:_SHOWN])
     fields = [{"pointer": f"/{problem.row - 1}/{problem.column}", "detail": problem.detail} for problem in problems[:_SHOWN]]
-    return Error(f"Some values cannot be stored, and no row was inserted.\n{more}\n", "Correct them.", "invalid_request", fields)
+    return wrong_values(fields)
 
 
 class _Problem:
     def __init__(self, row, column, detail):
         self.row, self.column, self.detail = row, column, detail
-
-    def __str__(self):
-        return f"row {self.row}, column '{self.column}': {self.detail}"
 
 
 def _problems(row, number):
@@ -103,7 +100,7 @@ def _problem(name, value):
         return "text contains half a character, which no column can store"
     except (ValueError, TypeError, OverflowError) as error:
         if type(value) is float:
-            return f"{value} is not a number that a column can store"
+            return f"{value} is not a number that a column can store{'. Write None for null' if value != value else ''}"
         return str(error)
     return None
 
@@ -133,7 +130,7 @@ def _other(value):
 
 
 def _temporal(value):
-    if value != value or type(value).__name__ in ("NaTType", "NAType"):
+    if type(value).__name__ in ("NaTType", "NAType") or value != value:
         return None
     if isinstance(value, datetime.datetime):
         return _timestamp(value)

@@ -1,6 +1,7 @@
 """Frames of pandas, polars and Arrow as pieces of columns, whose values do not become Python objects where possible."""
 
 from appdb.client.column_forms import form_of
+from appdb.client.row_names import Naming, folded
 from appdb.kinds import rules
 
 
@@ -18,14 +19,15 @@ class FramePiece:
         return self._kind.length(self._frame)
 
     def rows(self):
-        return self._kind.rows(self._frame, self._refs)
+        return Naming().rows(self._kind.rows(self._frame, self._refs), self._refs)
 
     def columns(self):
         found = {}
         for name in self._kind.names(self._frame):
-            ref = self._refs.get(name)
+            column = folded(name)
+            ref = self._refs.get(column)
             form = None if ref is None else form_of(rules(ref._kind).column)
-            found[name] = self._kind.column(self._frame, name, form, self._refs)
+            found[column] = self._kind.column(self._frame, name, form, self._refs)
         return found
 
     def halves(self):
@@ -73,7 +75,7 @@ class PandasKind:
                 packed = None  # Python's objects say what does not fit.
             if packed is not None:
                 return packed
-        return self._values(series, refs.get(name))
+        return self._values(series, refs.get(folded(name)))
 
 
 class ArrowKind:
