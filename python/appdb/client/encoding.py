@@ -37,9 +37,12 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
     """
     encode = _encode
     ints = [name for name, ref in columns.items() if ref._kind == "int"]
+    days = [name for name, ref in columns.items() if ref._kind == "date"]
     rows = iter(rows)
     for row in rows:
         number += 1
+        if days:
+            row = _with_days(row, days)
         try:
             _check_ints(row, ints)
             text = encode(row)
@@ -53,6 +56,18 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
             data = encode(row).encode()
         yield data
         counted(number)
+
+
+def _with_days(row, names):
+    """A row whose midnights without a zone are days: pandas has no other type for days."""
+    found = {}
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, datetime.datetime) and value.tzinfo is None and value == value:
+            day = value.date()
+            if value == datetime.datetime(day.year, day.month, day.day):
+                found[name] = day
+    return {**row, **found} if found else row
 
 
 def _check_ints(row, ints):

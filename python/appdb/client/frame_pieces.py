@@ -1,6 +1,9 @@
 """Frames of pandas, polars and Arrow as pieces of columns, whose values do not become Python objects where possible."""
 
+import json
+
 from appdb.client.column_forms import form_of
+from appdb.client.frames import decoded_rows, json_names
 from appdb.client.row_names import Naming, folded
 from appdb.kinds import rules
 
@@ -94,14 +97,20 @@ class ArrowKind:
         return table.slice(at, rows)
 
     @staticmethod
-    def rows(table, _refs):
-        return iter(table.to_pylist())
+    def rows(table, refs):
+        return iter(decoded_rows(table, refs))
 
     @staticmethod
-    def column(table, name, form, _refs):
+    def column(table, name, form, refs):
         import pyarrow
 
         values = table.column(name)
+        ref = refs.get(folded(name))
+        if ref is not None and ref._kind == "json" and name in json_names(table.schema):
+            if isinstance(values.type, pyarrow.BaseExtensionType):
+                values = values.cast(pyarrow.string())
+            _, *parts = packed_array(values, "utf8") or (None,)
+            return ("source", *parts) if parts else [None if one is None else json.loads(one) for one in values.to_pylist()]
         if form is not None:
             try:
                 packed = packed_array(values, form.name)
@@ -216,6 +225,8 @@ def _micros(pyarrow, values):
 
 
 def _days(pyarrow, values):
+    if pyarrow.types.is_timestamp(values.type) and values.type.tz is None:
+        values = values.cast(pyarrow.date32())  # Only midnights: others are refused.
     return values.view(pyarrow.int32()) if pyarrow.types.is_date32(values.type) else None
 
 

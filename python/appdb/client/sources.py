@@ -3,7 +3,7 @@
 import dataclasses
 import os
 
-from appdb.client.frames import has_arrow
+from appdb.client.frames import decoded_rows, has_arrow
 from appdb.client.refusals import Places, row_number
 from appdb.client.row_names import Naming, folded
 from appdb.declare.errors import Error, listed
@@ -63,7 +63,7 @@ def _of_program(given, columns, naming):
         _check_frame(given.schema.names, naming)
         batches = [given] if hasattr(given, "slice") else given
         pieces = _pieces(batches, "ArrowKind", columns)
-        return Source(_arrow_rows(given), getattr(given, "num_rows", None), True, pieces)
+        return Source(_arrow_rows(given, columns), getattr(given, "num_rows", None), True, pieces)
     if module == "datasets":
         return Source(_dataset_rows(given), None)
     if _is_object(given):
@@ -141,10 +141,10 @@ def _polars_rows(frame):
         yield from piece.to_dicts()
 
 
-def _arrow_rows(given):
+def _arrow_rows(given, columns):
     batches = given.to_batches(max_chunksize=_PIECE) if hasattr(given, "to_batches") else [given]
     for batch in batches:
-        yield from batch.to_pylist()
+        yield from decoded_rows(batch, columns)
 
 
 def _dataset_rows(given):
@@ -180,7 +180,7 @@ def _file(path, columns, naming):
     if extension == ".parquet":
         parquet = sheets.parquet_file(path)
         naming.columns(parquet.schema_arrow.names, path)
-        rows = _arrow_file_rows(parquet)
+        rows = _arrow_file_rows(parquet, columns)
         return Source(naming.rows(rows, columns), parquet.metadata.num_rows, True)
     return Source(sheets.excel_rows(path, naming, places), place=places)
 
@@ -193,6 +193,6 @@ def _csv(path, columns, naming, hint=None):
     return Source(rows, place=places, reopened=lambda columns, hint: _csv(path, columns, naming, hint))
 
 
-def _arrow_file_rows(parquet):
+def _arrow_file_rows(parquet, columns):
     for batch in parquet.iter_batches(_PIECE):
-        yield from batch.to_pylist()
+        yield from decoded_rows(batch, columns)
