@@ -41,12 +41,14 @@ def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_00
 
 def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MINIMAL):
     """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, binary columns are left out."""
+    from appdb.client.frames import is_json
+
     columns, rows, close = _rows_of(table_or_query)
     try:
         with _replaced(os.fspath(file_path)) as part, open(part, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, delimiter=delimiter, quoting=quoting)
             writer.writerow([column.name for column in columns])
-            cells = [_json_text if column.kind == "json" else _csv_cell for column in columns]
+            cells = [_json_text if is_json(column.kind) else _csv_cell for column in columns]
             for values in rows:
                 writer.writerow([cell(value) for cell, value in zip(cells, values)])
     finally:

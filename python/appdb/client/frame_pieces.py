@@ -3,7 +3,7 @@
 import json
 
 from appdb.client.column_forms import form_of
-from appdb.client.frames import decoded_rows, json_names
+from appdb.client.frames import decoded_rows, is_json, json_names
 from appdb.client.row_names import Naming, folded
 from appdb.kinds import rules
 
@@ -106,7 +106,7 @@ class ArrowKind:
 
         values = table.column(name)
         ref = refs.get(folded(name))
-        if ref is not None and ref._kind == "json" and name in json_names(table.schema):
+        if ref is not None and is_json(ref._kind) and name in json_names(table.schema):
             if isinstance(values.type, pyarrow.BaseExtensionType):
                 values = values.cast(pyarrow.string())
             _, *parts = packed_array(values, "utf8") or (None,)
@@ -226,7 +226,10 @@ def _micros(pyarrow, values):
 
 def _days(pyarrow, values):
     if pyarrow.types.is_timestamp(values.type) and values.type.tz is None:
-        values = values.cast(pyarrow.date32())  # Only midnights: others are refused.
+        days = values.cast(pyarrow.date32())
+        if not days.cast(values.type).equals(values):
+            return None  # The hours of a day would be lost: the reader of rows refuses them.
+        values = days
     return values.view(pyarrow.int32()) if pyarrow.types.is_date32(values.type) else None
 
 

@@ -53,10 +53,15 @@ def arrow_table(columns, rows):
     return pyarrow.Table.from_arrays(arrays, names=[column.name for column in columns])
 
 
+def is_json(kind):
+    """Whether values of the kind are JSON, which files and Arrow have as texts."""
+    return kind == "json"
+
+
 def marked_schema(columns, schema):
     """The schema whose fields of Json columns say so, because their texts are JSON."""
     for place, column in enumerate(columns):
-        if column.kind == "json":
+        if is_json(column.kind):
             field = schema.field(place)
             schema = schema.set(place, field.with_metadata({**(field.metadata or {}), _MARK: b"json"}))
     return schema
@@ -85,7 +90,7 @@ def decoded_rows(table, refs):
 
     rows = table.to_pylist()
     refs = {name: refs.get(name.lower()) for name in json_names(table.schema)}
-    names = [name for name, ref in refs.items() if ref is not None and ref._kind == "json"]
+    names = [name for name, ref in refs.items() if ref is not None and is_json(ref._kind)]
     for row in rows:
         for name in names:
             if row[name] is not None:
