@@ -39,6 +39,7 @@ OF_ONE = {
     "functions/_methods.py": "namespaces of methods by kind",
     "functions/_results.py": "parts of Json results",
     "functions/lists.py": "elements of Json lists",
+    "io.py": "binary columns, which CSV and JSON lack",
     "iterators/declared.py": "the text column of a splitter",
     "iterators/lists.py": "elements of Json lists",
     "iterators/reading.py": "values that are copied",
