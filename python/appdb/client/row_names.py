@@ -60,8 +60,12 @@ class Naming:
     def rows(self, rows, known):
         """Rows with the names of columns. `known`: names that need no look."""
         known = known.keys()
+        before = None  # Most rows have the names of the row before them.
         for number, row in enumerate(rows, 1):
-            if self.given is None and dict.keys(row) <= known:
+            if tuple(row) == before:
+                yield row
+            elif self.given is None and dict.keys(row) <= known:
+                before = tuple(row)
                 yield row
             else:
                 yield self._row(row, number)
