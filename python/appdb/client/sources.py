@@ -95,10 +95,10 @@ def _as_dict(row):
 
 
 def _check_frame(names, naming):
-    """Raises Error for names that are no text, or that mean one column."""
+    """Raises Error for names that are not text, or that mean one column."""
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
-        raise Error(f"The frame has a column named {wrong!r}, which is no text.", 'Name its columns: frame.columns = ["title"]')
+        raise Error(f"The frame has a column named {wrong!r}, which is not text.", 'Name its columns: frame.columns = ["title"]')
     naming.columns(names, "The frame")
 
 
