@@ -20,7 +20,7 @@ _NOT_OFFERED = {
 
 def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_000, inline_images=False):
     """Writes rows as Parquet: one file if the path ends in `.parquet`, otherwise files in a new folder."""
-    from appdb.client.frames import need
+    from appdb.client.frames import marked_schema, need
 
     if inline_images:
         raise _refused("export_parquet(inline_images=True)", "Files are written as addresses: omit inline_images.")
@@ -29,25 +29,28 @@ def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_00
     columns, batches, close = _query_of(table_or_query).arrow_batches()
     try:
         if path.lower().endswith(".parquet"):
-            with _replaced(path) as part, parquet.ParquetWriter(part, batches.schema) as writer:
+            with _replaced(path) as part, parquet.ParquetWriter(part, marked_schema(columns, batches.schema)) as writer:
                 for table in _grouped(batches, _GROUP_BYTES):
                     writer.write_table(table)
             return
         os.makedirs(path)
-        _write_parts(parquet, path, batches, partition_size_bytes)
+        _write_parts(parquet, path, batches, marked_schema(columns, batches.schema), partition_size_bytes)
     finally:
         close()
 
 
 def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MINIMAL):
     """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, binary columns are left out."""
+    from appdb.client.frames import is_json
+
     columns, rows, close = _rows_of(table_or_query)
     try:
         with _replaced(os.fspath(file_path)) as part, open(part, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, delimiter=delimiter, quoting=quoting)
             writer.writerow([column.name for column in columns])
+            cells = [_json_text if is_json(column.kind) else _csv_cell for column in columns]
             for values in rows:
-                writer.writerow([_csv_cell(value) for value in values])
+                writer.writerow([cell(value) for cell, value in zip(cells, values)])
     finally:
         close()
 
@@ -141,6 +144,11 @@ def _rows_of(given):
     return columns, ([values[place] for place in kept] for values in cursor.values()), cursor.close
 
 
+def _json_text(value):
+    """The cell of a Json column, which is read as JSON: a text has quotes."""
+    return None if value is None else json.dumps(_plain(value), ensure_ascii=False)
+
+
 def _csv_cell(value):
     value = _plain(value)
     if isinstance(value, (dict, list, bool)):
@@ -176,7 +184,7 @@ def _grouped(batches, size):
         yield pyarrow.Table.from_batches(some)
 
 
-def _write_parts(parquet, folder, batches, size):
+def _write_parts(parquet, folder, batches, schema, size):
     number, written, writer = 0, 0, None
     try:
         for table in _grouped(batches, min(size, _GROUP_BYTES)):
@@ -184,12 +192,12 @@ def _write_parts(parquet, folder, batches, size):
                 if writer is not None:
                     writer.close()
                     number += 1
-                writer = parquet.ParquetWriter(os.path.join(folder, f"part-{number:05}.parquet"), batches.schema)
+                writer = parquet.ParquetWriter(os.path.join(folder, f"part-{number:05}.parquet"), schema)
                 written = 0
             writer.write_table(table)
             written += table.nbytes
         if writer is None:
-            writer = parquet.ParquetWriter(os.path.join(folder, "part-00000.parquet"), batches.schema)
+            writer = parquet.ParquetWriter(os.path.join(folder, "part-00000.parquet"), schema)
     finally:
         if writer is not None:
             writer.close()

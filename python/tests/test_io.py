@@ -1,5 +1,6 @@
 """appdb.io: exports of tables and queries, and tables of files."""
 
+import json
 import os
 
 import pytest
@@ -22,6 +23,14 @@ def test_csv_has_a_header_json_and_no_binary_columns(server, docs, tmp_path):
         ";é;;",
         "",
     ]
+
+
+def test_texts_of_json_columns_come_back_from_csv(server, docs, tmp_path):
+    server.result({"title": "string", "tags": "json"}, [["a", '"5"'], ["b", '"null"'], ["c", "5"], ["d", "[1]"], ["e", None], ["f", '""']])
+    export_csv(docs.select(docs.title, docs.tags), tmp_path / "a.csv")
+    docs.insert(tmp_path / "a.csv")
+    rows = [json.loads(line) for line in server.bodies("/rows")[-1].splitlines()]
+    assert [row["tags"] for row in rows] == ["5", "null", 5, [1], None, ""]
 
 
 def test_json_is_an_object_a_line(server, docs, tmp_path):

@@ -7,6 +7,7 @@ from appdb.client.databases import database_of
 from appdb.client.elsewhere import option_hint
 from appdb.client.errors import ConflictError, NotFoundError
 from appdb.client.paths import Target, folder_path, refuse_version, table_path
+from appdb.client.row_names import folded
 from appdb.client.tables import Table
 from appdb.declare.declared import Column
 from appdb.declare.declaring import Phase
@@ -36,6 +37,7 @@ def create_table(
     schema=None,
     *,
     source=None,
+    columns=None,
     primary_key=None,
     comment=None,
     custom_metadata=None,
@@ -48,25 +50,33 @@ def create_table(
     """Creates a table: `db.create_table("main/docs", {"title": db.String, "stars": db.Int | None})`.
 
     `source` fills it, and gives the columns if there is no `schema`: rows, a DataFrame, a file, a query.
+    `columns` chooses those of the source, and renames them: `{"First Name": "first_name"}`.
     """
     _check_phase("create_table", "Declare a model instead.")
     _refuse_options("create_table", unknown, create_table)
     target, inside = table_path(path)
     if source is None and not schema:
         raise Error("create_table() has no columns.", f'Write db.create_table("{path}", {{"title": db.String}})')
+    if columns is not None and source is None:
+        raise Error("columns= names columns of a source, and there is no source=.", "Leave it out, or give source=.")
     if schema is None:
         from appdb.client.inferring import inferred
 
-        schema, source = inferred(source, _names(primary_key))
+        schema, source = inferred(source, _names(primary_key), columns)
+        columns = None
     options = {"comment": comment, "custom_metadata": custom_metadata, "has_default_idxs": has_default_idxs}
     options["media_validation"] = media_validation
     declared = changing.declare(inside.rpartition("/")[2], _with_key(schema, primary_key), options)
     database = database_of(target)
-    is_new = changing.create(database, inside, declared, if_exists)
-    table = Table(database, database.declarations(inside))
-    if source is not None and is_new:
-        table.insert(source, on_error=on_error)
-    return table
+    if source is None:
+        changing.create(database, inside, declared, if_exists)
+        return Table(database, database.declarations(inside))
+    from appdb.client.filling import create_filled
+
+    def fill(table):
+        table.insert(source, columns=columns, on_error=on_error)
+
+    return create_filled(database, inside, declared, if_exists, fill)
 
 
 def create_view(
@@ -278,7 +288,9 @@ def _with_key(schema, primary_key):
     if primary_key is None:
         return schema
     made = dict(schema)
-    for name in _names(primary_key):
+    by_lower = {folded(name): name for name in made}
+    for given in _names(primary_key):
+        name = by_lower.get(folded(given), given)
         if name not in made:
             raise Error(
                 f"primary_key= names '{name}', which is not a column.",

@@ -6,6 +6,7 @@ from copy import copy
 from appdb.appfile.collect import callers, column_document, hidden_document, table_document
 from appdb.client.code import request_code
 from appdb.client.progress import Progress
+from appdb.client.row_names import Naming
 from appdb.declare.body import Body
 from appdb.declare.declared import Column
 from appdb.declare.errors import AppFileError, Error, later
@@ -55,8 +56,8 @@ def declare(name, schema, options, base=None, iterator=None):
     return declared
 
 
-def create(database, path, declared, if_exists, on_error="abort"):
-    """Creates a declared table or view. Returns whether it was created."""
+def create(database, path, declared, if_exists, on_error="abort", dry_run=False):
+    """Creates a declared table or view, or only checks that it can. Returns whether it was created."""
     code, documents = request_code(database.is_local, callers([declared], []))
     change = {
         "change": "create_table",
@@ -64,7 +65,7 @@ def create(database, path, declared, if_exists, on_error="abort"):
         "definition": _definition(declared, path, code),
         "if_exists": if_exists_of(if_exists),
     }
-    return bool(_change(database, code.sent.named(change), path, code.sent.named(documents), on_error)["tables"])
+    return bool(_change(database, code.sent.named(change), path, code.sent.named(documents), on_error, dry_run)["tables"])
 
 
 def _definition(declared, path, code):
@@ -202,16 +203,17 @@ def _change_table(table, change):
     database.refresh(declared)
 
 
-def _change(database, change, path, code=None, on_error="abort"):
+def _change(database, change, path, code=None, on_error="abort", dry_run=False):
     progress = Progress(f"{change['change'].replace('_', ' ')} {path}")
     plan = database.change(
-        change, code, on_error, progress=lambda line: progress.at(line["rows_done"], line["rows_total"])
+        change, code, on_error, dry_run, progress=lambda line: progress.at(line["rows_done"], line["rows_total"])
     )
     progress.end()
     return plan
 
 
 def _declare_columns(body, schema, place):
+    Naming().columns(schema, "The schema")
     for name, value in schema.items():
         if isinstance(value, dict) and value and set(value) <= _OPTIONS:
             value = Column(**value)

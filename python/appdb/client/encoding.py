@@ -7,6 +7,7 @@ import os
 import uuid
 
 from appdb.client.cells import File
+from appdb.client.refusals import wrong_values
 from appdb.declare.errors import Error
 from appdb.kinds import rules
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
@@ -36,9 +37,12 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
     """
     encode = _encode
     ints = [name for name, ref in columns.items() if ref._kind == "int"]
+    days = [name for name, ref in columns.items() if ref._kind == "date"]
     rows = iter(rows)
     for row in rows:
         number += 1
+        if days:
+            row = _with_days(row, days)
         try:
             _check_ints(row, ints)
             text = encode(row)
@@ -52,6 +56,18 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
             data = encode(row).encode()
         yield data
         counted(number)
+
+
+def _with_days(row, names):
+    """A row whose midnights without a zone are days: pandas has no other type for days."""
+    found = {}
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, datetime.datetime) and value.tzinfo is None and value == value:
+            day = value.date()
+            if value == datetime.datetime(day.year, day.month, day.day):
+                found[name] = day
+    return {**row, **found} if found else row
 
 
 def _check_ints(row, ints):
@@ -68,17 +84,13 @@ def _wrong(problems, rest, number):
             break
         number += 1
         problems += _problems(row, number)
-    more = "\n".join(f"  {problem}" for problem in problems[:_SHOWN])
     fields = [{"pointer": f"/{problem.row - 1}/{problem.column}", "detail": problem.detail} for problem in problems[:_SHOWN]]
-    return Error(f"Some values cannot be stored, and no row was inserted.\n{more}\n", "Correct them.", "invalid_request", fields)
+    return wrong_values(fields)
 
 
 class _Problem:
     def __init__(self, row, column, detail):
         self.row, self.column, self.detail = row, column, detail
-
-    def __str__(self):
-        return f"row {self.row}, column '{self.column}': {self.detail}"
 
 
 def _problems(row, number):
@@ -103,7 +115,7 @@ def _problem(name, value):
         return "text contains half a character, which no column can store"
     except (ValueError, TypeError, OverflowError) as error:
         if type(value) is float:
-            return f"{value} is not a number that a column can store"
+            return f"{value} is not a number that a column can store{'. Write None for null' if value != value else ''}"
         return str(error)
     return None
 
@@ -133,7 +145,7 @@ def _other(value):
 
 
 def _temporal(value):
-    if value != value or type(value).__name__ in ("NaTType", "NAType"):
+    if type(value).__name__ in ("NaTType", "NAType") or value != value:
         return None
     if isinstance(value, datetime.datetime):
         return _timestamp(value)

@@ -1,6 +1,10 @@
 """Frames of pandas, polars and Arrow as pieces of columns, whose values do not become Python objects where possible."""
 
+import json
+
 from appdb.client.column_forms import form_of
+from appdb.client.frames import decoded_rows, is_json, json_names
+from appdb.client.row_names import Naming, folded
 from appdb.kinds import rules
 
 
@@ -18,14 +22,15 @@ class FramePiece:
         return self._kind.length(self._frame)
 
     def rows(self):
-        return self._kind.rows(self._frame, self._refs)
+        return Naming().rows(self._kind.rows(self._frame, self._refs), self._refs)
 
     def columns(self):
         found = {}
         for name in self._kind.names(self._frame):
-            ref = self._refs.get(name)
+            column = folded(name)
+            ref = self._refs.get(column)
             form = None if ref is None else form_of(rules(ref._kind).column)
-            found[name] = self._kind.column(self._frame, name, form, self._refs)
+            found[column] = self._kind.column(self._frame, name, form, self._refs)
         return found
 
     def halves(self):
@@ -73,7 +78,7 @@ class PandasKind:
                 packed = None  # Python's objects say what does not fit.
             if packed is not None:
                 return packed
-        return self._values(series, refs.get(name))
+        return self._values(series, refs.get(folded(name)))
 
 
 class ArrowKind:
@@ -92,14 +97,20 @@ class ArrowKind:
         return table.slice(at, rows)
 
     @staticmethod
-    def rows(table, _refs):
-        return iter(table.to_pylist())
+    def rows(table, refs):
+        return iter(decoded_rows(table, refs))
 
     @staticmethod
-    def column(table, name, form, _refs):
+    def column(table, name, form, refs):
         import pyarrow
 
         values = table.column(name)
+        ref = refs.get(folded(name))
+        if ref is not None and is_json(ref._kind) and name in json_names(table.schema):
+            if isinstance(values.type, pyarrow.BaseExtensionType):
+                values = values.cast(pyarrow.string())
+            _, *parts = packed_array(values, "utf8") or (None,)
+            return ("source", *parts) if parts else [None if one is None else json.loads(one) for one in values.to_pylist()]
         if form is not None:
             try:
                 packed = packed_array(values, form.name)
@@ -214,6 +225,11 @@ def _micros(pyarrow, values):
 
 
 def _days(pyarrow, values):
+    if pyarrow.types.is_timestamp(values.type) and values.type.tz is None:
+        days = values.cast(pyarrow.date32())
+        if not days.cast(values.type).equals(values):
+            return None  # The hours of a day would be lost: the reader of rows refuses them.
+        values = days
     return values.view(pyarrow.int32()) if pyarrow.types.is_date32(values.type) else None
 
 

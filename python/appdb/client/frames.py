@@ -9,6 +9,8 @@ from appdb.client.cells import File
 from appdb.declare.errors import Error
 from appdb.values import decoder
 
+#: Metadata of a field.
+_MARK = b"appdb.kind"
 _ARROW = {"string": "string", "int": "int64", "float": "float64", "bool": "bool_", "date": "date32", "binary": "binary"}
 
 
@@ -49,6 +51,51 @@ def arrow_table(columns, rows):
     values = _by_column(columns, rows)
     arrays = [_arrow_array(pyarrow, column, given) for column, given in zip(columns, values)]
     return pyarrow.Table.from_arrays(arrays, names=[column.name for column in columns])
+
+
+def is_json(kind):
+    """Whether values of the kind are JSON, which files and Arrow have as texts."""
+    return kind == "json"
+
+
+def marked_schema(columns, schema):
+    """The schema whose fields of Json columns say so, because their texts are JSON."""
+    for place, column in enumerate(columns):
+        if is_json(column.kind):
+            field = schema.field(place)
+            schema = schema.set(place, field.with_metadata({**(field.metadata or {}), _MARK: b"json"}))
+    return schema
+
+
+def marked_table(columns, table):
+    """A table with the marks of marked_schema()."""
+    need("pyarrow", "to_arrow()")
+    import pyarrow
+
+    return pyarrow.Table.from_arrays(table.columns, schema=marked_schema(columns, table.schema))
+
+
+def json_names(schema):
+    """The names of the columns that marked_schema() marked, or that have Arrow's type of JSON."""
+    return [
+        field.name
+        for field in schema
+        if (field.metadata or {}).get(_MARK) == b"json" or getattr(field.type, "extension_name", "") == "arrow.json"
+    ]
+
+
+def decoded_rows(table, refs):
+    """The rows of an Arrow table or batch as dicts. Texts that are marked as JSON are decoded for Json columns."""
+    import json
+
+    rows = table.to_pylist()
+    refs = {name: refs.get(name.lower()) for name in json_names(table.schema)}
+    names = [name for name, ref in refs.items() if ref is not None and is_json(ref._kind)]
+    for row in rows:
+        for name in names:
+            if row[name] is not None:
+                row[name] = json.loads(row[name])
+    return rows
 
 
 def polars_frame(table):

@@ -1,9 +1,15 @@
 """Columns of a new table from the rows that fill it."""
 
+import json
+import os
+import re
 from itertools import chain, islice
 
+from appdb.client.csv_types import kinds_of
+from appdb.client.row_names import folded
 from appdb.client.sources import Source, source_of
-from appdb.declare.errors import Error
+from appdb.declare.errors import AppFileError, Error
+from appdb.declare.names import check_column_name
 from appdb.kinds import DISPLAY, rules
 
 #: Rows that are looked at.
@@ -11,28 +17,90 @@ _LOOKED_AT = 1_000
 _NUMBERS = {("int", "float"), ("float", "int")}
 
 
-def inferred(source, keys=()):
-    """The schema for a source, and the rows to insert. Columns other than keys may be null, because later rows are not known."""
-    given = source_of(source, {})
+def inferred(source, keys=(), names=None):
+    """The schema for a source, and the rows to insert. Columns other than keys may be null, because later rows are not known.
+
+    `names`: {name in the source: column}."""
+    given = source_of(source, {}, names)
     first = list(islice(given.rows, _LOOKED_AT))
     if not first:
         raise Error("The source has no row, which would show the columns.", "Write schema={...}.")
+    kinds = kinds_of(first) if given.reopened is not None else _kinds(first, given.is_frame)
+    _check_names(kinds, source)
+    keys = {folded(key) for key in keys}
+    schema = {name: _type(kind, name in keys) for name, kind in kinds.items()}
+    if given.reopened is not None:
+        given.rows.close()
+        return schema, given.reopened(_refs(kinds), _hint_for)
+    rows = Source(chain(first, given.rows), given.total, given.is_frame, place=given.place)
+    # A source that ended has no row that could show more.
+    rows.hint = None if len(first) < _LOOKED_AT else f"The first {_LOOKED_AT:,} rows gave the columns. Write them: schema={{...}}"
+    return schema, rows
+
+
+def _hint_for(name):
+    return (
+        f"The first {_LOOKED_AT:,} rows gave the type. Correct the line, or create the table with a schema that takes all:"
+        f' schema={{"{name}": db.String | None, ...}}'
+    )
+
+
+def _refs(kinds):
+    return {name: _Ref(kind) for name, kind in kinds.items()}
+
+
+class _Ref:
+    """What a reader of texts asks of a column."""
+
+    _nullable = True
+
+    def __init__(self, kind):
+        self._kind = kind
+
+
+def _check_names(names, source):
+    for name in names:
+        try:
+            check_column_name(name)
+        except AppFileError as error:
+            of = f" of {source}" if isinstance(source, (str, os.PathLike)) else ""
+            raise Error(
+                f"The column {name!r}{of} needs another name. {error.detail}",
+                f"Choose the columns and name them: columns={{{json.dumps(name, ensure_ascii=False)}: \"{_plain(name)}\", ...}}",
+                error.code,
+            ) from None
+
+
+def _plain(name):
+    """A name of letters, digits and underscores that looks like the given one."""
+    import unicodedata
+
+    text = unicodedata.normalize("NFKD", str(name)).encode("ascii", "ignore").decode().lower()
+    made = re.sub(r"[^a-z0-9]+", "_", text).strip("_")
+    return made if made[:1].isalpha() else f"column_{made}".strip("_")
+
+
+def _kinds(first, is_frame):
     kinds = {}
     for number, row in enumerate(first, 1):
         for name, value in dict.items(row):
-            kinds[name] = _joined(name, number, kinds.get(name), value, given.is_frame)
+            kinds[name] = _joined(name, number, kinds.get(name), value, is_frame)
     unknown = [name for name, kind in kinds.items() if kind is None]
     if unknown:
         raise Error(
             f"The column '{unknown[0]}' is null in the first {len(first)} rows, so its type is unknown.",
             f'Write schema={{"{unknown[0]}": db.String | None, ...}}.',
         )
-    schema = {name: _type(kind, name in keys) for name, kind in kinds.items()}
-    return schema, Source(chain(first, given.rows), given.total, given.is_frame)
+    return kinds
 
 
 def _joined(name, number, before, value, is_frame):
     kind = _kind(value, is_frame)
+    if kind == "":
+        raise Error(
+            f"The column '{name}' has a {type(value).__name__} in row {number}, which does not show a type.",
+            f'Write schema={{"{name}": db.Float | None, ...}} for numbers, db.String for texts, or convert the values.',
+        )
     if kind is None or kind == before:
         return before
     if before is None:
@@ -46,6 +114,7 @@ def _joined(name, number, before, value, is_frame):
 
 
 def _kind(value, is_frame):
+    """The kind of a value: None for null, an empty text if it shows none."""
     if value is None or type(value).__name__ in ("NaTType", "NAType"):
         return None
     if is_frame and type(value) is float and value != value:
@@ -62,7 +131,7 @@ def _kind(value, is_frame):
         found = next((kind for kind in DISPLAY if named in rules(kind).hints), None)
         if found is not None:
             return found
-    raise Error(f"A {type(value).__name__} does not show the type of its column.", "Write schema={...}.")
+    return ""
 
 
 def _type(kind, is_key):

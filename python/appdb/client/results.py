@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 
 from appdb.client.cells import File, row_maker
-from appdb.client.frames import arrow_table, pandas_frame, pandas_table, polars_frame, table_rows
+from appdb.client.frames import arrow_table, marked_table, pandas_frame, pandas_table, polars_frame, table_rows
 from appdb.declare.errors import Error, did_you_mean, listed
 
 #: Rows that are printed.
@@ -84,7 +84,8 @@ class ResultSet(Sequence):
 
     def to_arrow(self):
         """A pyarrow.Table. Needs `appdb[data]`."""
-        return arrow_table(self._columns, self._values) if self._table is None else self._table
+        table = arrow_table(self._columns, self._values) if self._table is None else self._table
+        return marked_table(self._columns, table)
 
     def to_polars(self):
         """A polars.DataFrame. Needs polars."""

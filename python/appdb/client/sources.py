@@ -3,7 +3,9 @@
 import dataclasses
 import os
 
-from appdb.client.frames import has_arrow, need
+from appdb.client.frames import decoded_rows, has_arrow
+from appdb.client.refusals import Places, row_number
+from appdb.client.row_names import Naming, folded
 from appdb.declare.errors import Error, listed
 
 _PIECE = 10_000
@@ -13,19 +15,36 @@ _FILES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".x
 class Source:
     """Rows of a source. `total` is their number if it is known; `is_frame`: a NaN means null.
 
-    `pieces`: the function that gives the same rows as pieces of columns, for a size; None: only dicts are known."""
+    `pieces`: the function that gives the same rows as pieces of columns, for a size; None: only dicts are known.
+    `place`: the function from a row's number to its place for people. `reopened`: of a file of texts, the function that
+    reads it again by columns, with a hint for a text that does not fit. `hint`: the next step after a refusal."""
 
-    def __init__(self, rows, total=None, is_frame=False, pieces=None):
+    def __init__(self, rows, total=None, is_frame=False, pieces=None, place=row_number, reopened=None, hint=None):
         self.rows = rows
         self.total = total
         self.is_frame = is_frame
         self.pieces = pieces
+        self.place = place
+        self.reopened = reopened
+        self.hint = hint
 
 
-def source_of(given, columns):
-    """The rows of what insert() was given. `columns`: references of the table's columns by name. Raises Error."""
+def source_of(given, columns, names=None):
+    """The rows of what insert() was given, under the names of columns. Raises Error.
+
+    `columns`: references of the table's columns by name. `names`: {name in the source: column}."""
     if isinstance(given, Source):
         return given
+    naming = Naming(names)
+    if isinstance(given, (str, os.PathLike)):
+        return _file(os.fspath(given), columns, naming)
+    source = _of_program(given, columns, naming)
+    pieces = source.pieces if naming.is_plain else None
+    rows = naming.rows(source.rows, columns)
+    return Source(rows, source.total, source.is_frame, pieces)
+
+
+def _of_program(given, columns, naming):
     kind = type(given)
     module = kind.__module__.partition(".")[0]
     if isinstance(given, dict):
@@ -33,19 +52,20 @@ def source_of(given, columns):
     if hasattr(given, "cursor") and hasattr(given, "collect"):
         return Source(given.cursor())
     if module == "pandas" and kind.__name__ == "DataFrame":
+        _check_frame(given.columns, naming)
         return Source(_pandas_rows(given, columns), len(given), True, _pandas_pieces(given, columns))
     if module == "polars":
         frame = given.collect() if kind.__name__ == "LazyFrame" else given
+        _check_frame(frame.columns, naming)
         pieces = _pieces([frame], "PolarsKind", columns) if has_arrow() else None
         return Source(_polars_rows(frame), frame.height, True, pieces)
     if module == "pyarrow":
+        _check_frame(given.schema.names, naming)
         batches = [given] if hasattr(given, "slice") else given
         pieces = _pieces(batches, "ArrowKind", columns)
-        return Source(_arrow_rows(given), getattr(given, "num_rows", None), True, pieces)
+        return Source(_arrow_rows(given, columns), getattr(given, "num_rows", None), True, pieces)
     if module == "datasets":
         return Source(_dataset_rows(given), None)
-    if isinstance(given, (str, os.PathLike)):
-        return _file(os.fspath(given), columns)
     if _is_object(given):
         return Source(iter([_as_dict(given)]), 1)
     if hasattr(given, "__iter__") and not isinstance(given, bytes):
@@ -74,22 +94,19 @@ def _as_dict(row):
     )
 
 
-def _refuse_twice(names):
-    names = list(names)
-    twice = sorted({str(name) for name in names if names.count(name) > 1})
-    if twice:
-        raise Error(f"The frame has several columns named {listed(twice)}.", "Rename or drop all but one of each.")
-    other = next((name for name in names if not isinstance(name, str)), None)
-    if other is not None:
-        raise Error(f"The frame has a column named {other!r}, which is not text.", "Rename it to the table's column.")
+def _check_frame(names, naming):
+    """Raises Error for names that are not text, or that mean one column."""
+    wrong = next((name for name in names if not isinstance(name, str)), None)
+    if wrong is not None:
+        raise Error(f"The frame has a column named {wrong!r}, which is not text.", 'Name its columns: frame.columns = ["title"]')
+    naming.columns(names, "The frame")
 
 
 def _pandas_rows(frame, columns):
-    _refuse_twice(frame.columns)
     names = list(frame.columns)
     for at in range(0, len(frame), _PIECE):
         piece = frame.iloc[at : at + _PIECE]
-        lists = [_pandas_values(piece[name], columns.get(name.lower())) for name in names]
+        lists = [_pandas_values(piece[name], columns.get(folded(name))) for name in names]
         for values in zip(*lists):
             yield dict(zip(names, values))
 
@@ -108,7 +125,6 @@ def _pandas_pieces(frame, columns):
         return None
     from appdb.client.frame_pieces import PandasKind
 
-    _refuse_twice(frame.columns)
     return _pieces([frame], PandasKind(_pandas_rows, _pandas_values), columns)
 
 
@@ -125,11 +141,10 @@ def _polars_rows(frame):
         yield from piece.to_dicts()
 
 
-def _arrow_rows(given):
-    _refuse_twice(given.schema.names)
+def _arrow_rows(given, columns):
     batches = given.to_batches(max_chunksize=_PIECE) if hasattr(given, "to_batches") else [given]
     for batch in batches:
-        yield from batch.to_pylist()
+        yield from decoded_rows(batch, columns)
 
 
 def _dataset_rows(given):
@@ -145,32 +160,39 @@ def _dataset_rows(given):
         yield row
 
 
-def _file(path, columns):
+def _file(path, columns, naming):
     extension = os.path.splitext(path)[1].lower()
     if extension not in _FILES:
         raise Error(f"insert() cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}.")
     if not os.path.isfile(path):
         raise Error(f"There is no file {path}.", "Check its path.", "file_not_found")
-    if extension in (".csv", ".tsv", ".json", ".jsonl", ".ndjson"):
+    places = Places(path)
+    if extension in (".csv", ".tsv"):
+        return _csv(path, columns, naming)
+    if extension in (".json", ".jsonl", ".ndjson"):
         from appdb.client import text_files
 
-        return Source(text_files.rows(path, extension, columns))
+        if extension == ".json":
+            return Source(naming.rows(text_files.json_rows(path), columns))
+        return Source(naming.rows(text_files.line_rows(path, places), columns), place=places)
+    from appdb.client import sheets
+
     if extension == ".parquet":
-        parquet = need("pyarrow.parquet", "A parquet file").ParquetFile(path)
-        _refuse_twice(parquet.schema_arrow.names)
-        batches = parquet.iter_batches(_PIECE)
-        return Source((row for batch in batches for row in batch.to_pylist()), parquet.metadata.num_rows, True)
-    return Source(_excel_rows(path))
+        parquet = sheets.parquet_file(path)
+        naming.columns(parquet.schema_arrow.names, path)
+        rows = _arrow_file_rows(parquet, columns)
+        return Source(naming.rows(rows, columns), parquet.metadata.num_rows, True)
+    return Source(sheets.excel_rows(path, naming, places), place=places)
 
 
-def _excel_rows(path):
-    book = need("openpyxl", "An Excel file").load_workbook(path, read_only=True, data_only=True)
-    try:
-        lines = book.active.iter_rows(values_only=True)
-        names = [name for name in next(lines, ()) if name is not None]
-        _refuse_twice(names)
-        for line in lines:
-            if any(value is not None for value in line):
-                yield dict(zip(names, line))
-    finally:
-        book.close()
+def _csv(path, columns, naming, hint=None):
+    from appdb.client.csv_files import CsvFile
+
+    places = Places(path)
+    rows = CsvFile(path, columns, naming, places, hint).rows()
+    return Source(rows, place=places, reopened=lambda columns, hint: _csv(path, columns, naming, hint))
+
+
+def _arrow_file_rows(parquet, columns):
+    for batch in parquet.iter_batches(_PIECE):
+        yield from decoded_rows(batch, columns)

@@ -1,11 +1,14 @@
 """Rows that are written: insert, update, delete, recompute."""
 
+import re
 import tempfile
 
 from appdb.client.code import request_code
 from appdb.client.encoding import encoded_rows, json_bytes, local_file, media_columns
 from appdb.client.progress import Progress
+from appdb.client.refusals import refused_rows
 from appdb.client.row_body import row_body
+from appdb.client.row_names import Naming
 from appdb.client.sources import source_of
 from appdb.declare.constants import wire_value
 from appdb.declare.errors import AppFileError, Error, did_you_mean, listed
@@ -42,8 +45,15 @@ def insert(table, rows, values, on_error, return_rows, columns):
     if rows is not None and values:
         raise Error(f"insert() is given rows and {next(iter(values))}=.", "Give it rows, or the values of one row.")
     refs = {name: column.ref for name, column in table.__appdb_table__.columns.items() if column.is_stored}
-    source = source_of(values if rows is None else rows, refs)
-    given = source.rows if columns is None else _renamed(source.rows, columns)
+    source = source_of(values if rows is None else rows, refs, columns)
+    try:
+        return _inserted(table, source, refs, on_error, return_rows)
+    except Error as error:
+        raise refused_rows(error, table, source) from error
+
+
+def _inserted(table, source, refs, on_error, return_rows):
+    given = source.rows
     progress = Progress(f"insert into {table.path}", source.total)
     count = _Count(progress)
     with tempfile.TemporaryDirectory(prefix="appdb-insert-") as folder:
@@ -55,9 +65,10 @@ def insert(table, rows, values, on_error, return_rows, columns):
         data, headers = row_body(table.__appdb_database__.connection, path, given, refs, source, count)
         with table.__appdb_database__.connection.send("POST", path, data, query, headers) as answer:
             found = list(answer.lines())
+            failed = _failed_cells(answer.headers.get("x-cell-errors") or "")
     progress.end()
     if return_rows:
-        return UpdateStatus("inserted", len(found), _failed(found), [_decoded(row, refs) for row in found])
+        return UpdateStatus("inserted", len(found), failed, [_decoded(row, refs) for row in found])
     (written,) = found or [{}]
     return UpdateStatus("inserted", written.get("inserted", written.get("num_rows", count.rows)), written.get("errors", 0))
 
@@ -79,6 +90,7 @@ def update(table, values, where, on_error):
     _refuse_view(table, "update")
     if not isinstance(values, dict) or not values:
         raise Error("update() takes a dict of new values.", f'Write {table._name}.update({{"title": "b"}}, where=...)')
+    Naming().columns(values, "update()")
     changes = {name: _new_value(table, name, value) for name, value in values.items()}
     callers = [("update()", expr) for expr in (*changes.values(), _condition(table, where)) if expr is not None]
     _refuse_functions(table, callers)
@@ -220,12 +232,6 @@ def _check_on_error(on_error):
         raise Error(f"on_error= is 'abort' or 'ignore', not {on_error!r}.", "Leave it out for 'abort'.")
 
 
-def _renamed(rows, columns):
-    """Rows with the names that `columns` gives: {name in the source: column}; others are left out."""
-    for row in rows:
-        yield {columns[name]: value for name, value in dict.items(row) if name in columns}
-
-
 def _with_uploads(table, rows, media, folder):
     """Rows with addresses in place of local files, whose content is uploaded first."""
     from appdb.uploads import upload
@@ -256,8 +262,11 @@ def _pieces(rows, most=_MOST):
         yield piece
 
 
-def _failed(rows):
-    return sum(len(row["_errors"]) for row in rows if "_errors" in row)
+def _failed_cells(header):
+    """The number of failed cells in a header: `fare;rows=3, tax;type="CellError"`."""
+    items = re.findall(r'(?:"(?:[^"\\]|\\.)*"|[^",])+', header)
+    counts = [re.search(r";rows=(\d+)$", item) for item in items]
+    return sum(1 if count is None else int(count[1]) for count in counts)
 
 
 def _decoded(row, refs):

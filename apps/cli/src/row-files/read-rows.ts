@@ -1,6 +1,6 @@
 import { extname } from "node:path";
 import { CsvReader, type CsvRecord } from "@appdb/contract/clients/read-csv";
-import { jsonOf } from "@appdb/contract/clients/typed-values";
+import { isBrokenJson, jsonOf } from "@appdb/contract/clients/typed-values";
 import { appError } from "@appdb/contract/errors";
 import type { DataColumn, DataTable } from "@appdb/contract/routes/data-api";
 import { chosenColumns } from "../commands/data/data-target.ts";
@@ -107,7 +107,7 @@ async function* csvLines(pieces: AsyncIterable<string>, name: string, wanted: Wa
     const lines: string[] = [];
     for (const record of records) {
       for (; line < record.line; line += 1) lines.push("");
-      lines.push(rowOf(columns, record));
+      lines.push(rowOf(columns, record, name));
       line += 1;
     }
     return lines;
@@ -125,19 +125,32 @@ async function* csvLines(pieces: AsyncIterable<string>, name: string, wanted: Wa
   if (last.length > 0) yield last;
 }
 
-function rowOf(columns: readonly DataColumn[], { cells }: CsvRecord): string {
+/** @throws usage for a cell of a Json column that is not JSON */
+function rowOf(columns: readonly DataColumn[], { cells, line }: CsvRecord, file: string): string {
   const members = columns.map((column, at) => {
     const cell = cells[at] ?? { text: "", is_quoted: false };
+    if (isBrokenJson(column, cell)) {
+      throw appError("usage", {
+        detail: `${file}, line ${line}: ${JSON.stringify(cell.text.slice(0, 80))} is not JSON, which the column ${column.name} takes.`,
+        hint: 'Write a text with quotes, which CSV doubles: """text""". Nothing was inserted.',
+      });
+    }
     return `${JSON.stringify(column.name)}:${jsonOf(column, cell)}`;
   });
   return `{${members.join(",")}}`;
 }
 
-/** The table's columns by their names in a file. @throws column_not_found */
+/** The table's columns by their names in a file. @throws column_not_found; usage for a column that comes twice */
 function columnsOf(names: readonly string[], { path, table }: Wanted): readonly DataColumn[] {
-  return names.map((name) => {
+  const columns = names.map((name) => {
     const [found] = chosenColumns(table, name, path);
     if (found === undefined) throw new TypeError("A column was not found.");
     return found;
+  });
+  const twice = columns.find((column, at) => columns.indexOf(column) < at);
+  if (twice === undefined) return columns;
+  throw appError("usage", {
+    detail: `The header names the column ${twice.name} of ${path} twice. Nothing was inserted.`,
+    hint: "Name each column once.",
   });
 }

@@ -10,6 +10,16 @@ export function isMediaColumn({ is_computed: isComputed, type }: DataColumn): bo
   return !isComputed && MEDIA.test(type);
 }
 
+/** Whether cells of a column are JSON texts. */
+export function isJsonColumn({ type }: Pick<DataColumn, "type">): boolean {
+  return /^Json\b/.test(type);
+}
+
+/** Whether a typed value has a text that is not JSON, and its column takes JSON. */
+export function isBrokenJson(column: DataColumn, { is_quoted: isQuoted, text }: CsvCell): boolean {
+  return isJsonColumn(column) && (text !== "" || isQuoted) && !isJson(text.trim());
+}
+
 /** The JSON text of a typed value, in the form that the column takes. The server refuses what does not fit. */
 export function jsonOf(column: DataColumn, { is_quoted: isQuoted, text }: CsvCell): string {
   const isNullable = column.type.endsWith(OPTIONAL);

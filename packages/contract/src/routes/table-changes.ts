@@ -45,8 +45,13 @@ export const tableChangeSchema = z.discriminatedUnion("change", [
     column: nameText.nullable(),
     if_not_exists: ifNotExists,
   }),
-  /** To another name, another folder, or both. */
-  z.strictObject({ change: z.literal("move_table"), table: path, to: path }),
+  /** To another name, another folder, or both. "replace" drops the table that has the place, in the same transaction. */
+  z.strictObject({
+    change: z.literal("move_table"),
+    table: path,
+    to: path,
+    if_exists: z.enum(["error", "replace"]).optional(),
+  }),
   z.strictObject({
     change: z.literal("drop_table"),
     table: path,

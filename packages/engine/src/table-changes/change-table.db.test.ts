@@ -233,6 +233,41 @@ test("a table is renamed with its views, and moves to another folder without the
   });
 });
 
+test("a table takes the place of another one, which is dropped in the same transaction", async () => {
+  const one = (name: string) => aTable(name, [aColumn("a", "int")], { has_default_idxs: true });
+  for (const name of ["old", "next", "third"]) {
+    await change({ change: "create_table", table: name, definition: one(name) });
+  }
+  await bench.execute({ text: `insert into next (_row, a) values (gen_random_uuid(), 7)` });
+  await expect(change({ change: "move_table", table: "next", to: "old" })).rejects.toMatchObject({
+    code: "table_exists",
+  });
+  await change({ change: "move_table", table: "next", to: "old", if_exists: "replace" });
+  expect(await rows("select a from old")).toEqual([["7"]]);
+  await change({ change: "create_table", table: "reports/old", definition: one("old") });
+  await change({ change: "move_table", table: "old", to: "reports/old", if_exists: "replace" });
+  expect(await rows("select a from reports.old")).toEqual([["7"]]);
+  expect((await catalog()).tables.map(({ folder, name }) => `${folder}/${name}`)).toEqual([
+    "public/third",
+    "reports/old",
+  ]);
+});
+
+test("a table with views, or of another project, keeps its place", async () => {
+  await applied();
+  await change({ change: "create_table", table: "next", definition: aTable("next", [aColumn("a", "int")]) });
+  const asked = { change: "move_table", table: "next", to: "docs", if_exists: "replace" };
+  await expect(change(asked)).rejects.toMatchObject({
+    code: "has_dependents",
+    message: expect.stringContaining("the view 'many'"),
+  });
+  await change({ change: "drop_table", table: "many" });
+  await bench.execute({ text: "update appdb.tables set project = '/desk' where name = 'docs'" });
+  const isOtherProject = (project: string) => project === "/desk";
+  await expect(change(asked, { isOtherProject })).rejects.toMatchObject({ code: "other_project" });
+  expect((await catalog()).tables.map(({ name }) => name).toSorted()).toEqual(["docs", "next"]);
+});
+
 test("a table is dropped with its views by force only", async () => {
   await applied();
   await expect(change({ change: "drop_table", table: "docs" })).rejects.toMatchObject({

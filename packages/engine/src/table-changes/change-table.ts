@@ -226,7 +226,7 @@ async function settleCreation(
   if (isOwn || now === undefined) await renameStored(sql, request, { folder, from: aside, to: name });
 }
 
-/** Drops what a new table replaces. A plan only leaves it out. */
+/** Drops what a new or moved table replaces. A plan only leaves it out. */
 async function replace(
   sql: SqlConnection,
   { dry_run: isDry }: ChangeRequest,
@@ -300,9 +300,9 @@ async function move(
   sql: SqlConnection,
   request: ChangeRequest,
   catalog: Catalog,
-  { table, to }: Extract<Step, { kind: "move" }>,
+  { replaced, table, to }: Extract<Step, { kind: "move" }>,
 ): Promise<ChangedTables> {
-  refuseOthers(request, [{ table }]);
+  refuseOthers(request, [{ table }, ...replaced]);
   const from = withinDatabase(table.folder, table.name);
   const path = withinDatabase(to.folder, to.name);
   const op = opOf(to.name, "alter", "table", {
@@ -311,6 +311,7 @@ async function move(
   });
   const plan = planOf(request, catalog, { tables: [tablePlan({ table }, `${request.database}/${path}`, op)] });
   if (request.dry_run) return { plan, jobs: [], manifest: null, creating: null };
+  await replace(sql, request, catalog, replaced);
   if (to.folder !== "public") await storeFolder(sql, to.folder);
   await sql.query({ text: moveTable(table, to.folder) });
   await sql.query({ text: "update appdb.tables set folder = $2 where id = $1", values: [table.id, to.folder] });

@@ -44,6 +44,7 @@ export type Step =
   | {
       readonly kind: "move";
       readonly table: CatalogTable;
+      readonly replaced: readonly Stored[];
       readonly to: { readonly folder: string; readonly name: string };
     }
   | { readonly kind: "create_folder"; readonly folder: string };
@@ -324,7 +325,10 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
   const to = placeOf(input, change.to);
   const stored = requireStored(input.catalog, place.parsed);
   if (place.path === to.path) return { kind: "nothing" };
-  if (findStored(catalog, to.folder, to.name) !== undefined) throw tableExists(to);
+  const taken = findStored(catalog, to.folder, to.name);
+  if (taken !== undefined && change.if_exists !== "replace") throw tableExists(to);
+  const replaced = taken === undefined ? [] : [taken];
+  if (taken !== undefined) refuseUsed(input, to.path, taken);
   const queries = stored.view === undefined ? queriesOver(catalog, stored.table) : [];
   refuseDependents(place.path, queries, "Drop these columns first, or rename the table in the application's file.");
   const over = viewsOver(catalog, stored);
@@ -339,7 +343,7 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
         meta: { table: place.path },
       });
     }
-    return { kind: "move", table: stored.table, to: { folder: to.folder, name: to.name } };
+    return { kind: "move", table: stored.table, replaced, to: { folder: to.folder, name: to.name } };
   }
   // Views over a table follow its new name. Those over a view have it in their declarations.
   const filtered = stored.view === undefined ? [] : declaredOver(catalog, stored, over);
@@ -349,7 +353,7 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
     if (one.name === place.name) return { ...one, name: to.name, renamed_from: place.name };
     return one.view?.base === place.name ? { ...one, view: { ...one.view, base: to.name } } : one;
   });
-  return { kind: "apply", target: place.target, manifest: manifestOf(input, tables), replaced: [], of: "known" };
+  return { kind: "apply", target: place.target, manifest: manifestOf(input, tables), replaced, of: "known" };
 }
 
 /** @throws invalid_target */

@@ -157,6 +157,13 @@ test("rows and count take a condition, rows also an order", async () => {
   expect(asked).toMatchObject([{ limit: 10, where: "id > 1", order_by: "id:desc" }, { where: "id > 1" }]);
 });
 
+test("export writes texts of Json columns as JSON in CSV", async () => {
+  const json = dataTable("docs", { columns: [dataColumn("id", "Int"), dataColumn("meta", "Json | None")] });
+  const rows = ["text", "5", 5, null, [1]].map((meta, id) => ({ id, meta }));
+  const client: DaemonAnswers = { ...DOCS, tableShow: async () => json, rowList: async () => ({ rows, next: null }) };
+  expect((await run("export main/docs", client)).stdout).toBe('id,meta\n0,"""text"""\n1,"""5"""\n2,5\n3,\n4,[1]\n');
+});
+
 test("export writes all pages as CSV or JSON lines, and Parquet only to a file", async () => {
   const asked: unknown[] = [];
   const client: DaemonAnswers = {

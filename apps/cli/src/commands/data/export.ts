@@ -1,5 +1,6 @@
 import { extname, resolve } from "node:path";
 import { type ExactJson, type ExactObject, printExact } from "@appdb/contract/clients/exact-json";
+import { isJsonColumn } from "@appdb/contract/clients/typed-values";
 import { appError } from "@appdb/contract/errors";
 import { MAX_ROWS } from "@appdb/contract/routes/api";
 import type { DataTable } from "@appdb/contract/routes/data-api";
@@ -146,7 +147,7 @@ async function writeText(
   if (isCsv) write(csvLine(columns.map(({ name }) => name)));
   let count = 0;
   for await (const { rows } of pages) {
-    for (const row of rows) write(isCsv ? csvLine(cellsOf(row, columns)) : printExact(withColumns(row, columns)));
+    for (const row of rows) write(isCsv ? csvLine(csvCellsOf(row, columns)) : printExact(withColumns(row, columns)));
     count += rows.length;
   }
   return count;
@@ -154,4 +155,13 @@ async function writeText(
 
 function cellsOf(row: ExactObject, columns: DataTable["columns"]): readonly ExactJson[] {
   return columns.map(({ name }) => row.get(name) ?? null);
+}
+
+/** A text of a Json column is JSON too, so that it comes back as the same text. */
+function csvCellsOf(row: ExactObject, columns: DataTable["columns"]): readonly ExactJson[] {
+  const cells = cellsOf(row, columns);
+  return columns.map((column, at) => {
+    const cell = cells[at] ?? null;
+    return typeof cell === "string" && isJsonColumn(column) ? JSON.stringify(cell) : cell;
+  });
 }

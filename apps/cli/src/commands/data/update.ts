@@ -1,4 +1,4 @@
-import { jsonOf } from "@appdb/contract/clients/typed-values";
+import { isBrokenJson, jsonOf } from "@appdb/contract/clients/typed-values";
 import type { Expr } from "@appdb/contract/expressions";
 import type { OnError } from "@appdb/contract/jobs";
 import type { DataTable } from "@appdb/contract/routes/data-api";
@@ -99,7 +99,14 @@ function assignment(table: DataTable, item: string, path: string): readonly [nam
       "Insert the row with its new key, then delete this one.",
     );
   }
-  return [column.name, jsonOf(column, { text: item.slice(at + 1), is_quoted: false })];
+  const cell = { text: item.slice(at + 1), is_quoted: false };
+  if (isBrokenJson(column, cell)) {
+    throw usageError(
+      `${JSON.stringify(cell.text.slice(0, 80))} is not JSON, which ${column.name} takes.`,
+      `Write a text with quotes: --set '${column.name}="text"'`,
+    );
+  }
+  return [column.name, jsonOf(column, cell)];
 }
 
 function rowText(key: readonly (readonly [string, string])[], values: readonly (readonly [string, string])[]): string {

@@ -127,6 +127,8 @@ describe("insert", () => {
     ["a.csv", 'id,title\n1,"x"y\n', "a.csv, line 2: Expected the end of the cell after its quote."],
     ["a.csv", "", "a.csv is empty."],
     ["a.csv", "id,titel\n1,x\n", 'main/docs has no column "titel".'],
+    ["a.csv", "id,title,ID\n1,x,2\n", "The header names the column id of main/docs twice."],
+    ["a.csv", 'id,meta\n1,5\n\n2,"{bad"\n', 'a.csv, line 4: "{bad" is not JSON, which the column meta takes.'],
     ["a.csv", Buffer.from([0x69, 0xff, 0x0a]), "a.csv is not UTF-8."],
     ["a.json", "[1]", "a.json has no rows"],
     ["a.json", "[{", "a.json is not JSON"],
@@ -195,6 +197,7 @@ describe("update", () => {
     [["main/docs", "--set", "title=x"], "Neither a key nor --where names the rows."],
     [["main/docs", "1", "--where", "true", "--set", "title=x"], "A key and --where cannot be used together."],
     [["main/docs", "1", "--set", "title"], "--set title has no value."],
+    [["main/docs", "1", "--set", "meta={bad"], '"{bad" is not JSON, which meta takes.'],
     [["main/docs", "1", "--set", "titel=x"], 'main/docs has no column "titel".'],
   ])("refuses %j", async (words, expected) => {
     expect((await run(["update", ...words])).stderr).toContain(expected);
