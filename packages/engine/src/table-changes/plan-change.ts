@@ -9,7 +9,8 @@ import { queriesOf } from "../catalog/column-queries.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 import { folderSchema } from "../target.ts";
-import { nameOf, queriesOver, readersOf, refuseDependents, viewsOver } from "./dependents.ts";
+import { lowerViews } from "../views/lower-views.ts";
+import { nameOf, queriesOver, readersOf, refuseDependents, viewsOver, withoutMade } from "./dependents.ts";
 import {
   addColumns,
   addIndex,
@@ -17,6 +18,7 @@ import {
   dropIndex,
   type Edited,
   renameColumn,
+  withoutColumns,
   withoutOrigin,
 } from "./edit-declaration.ts";
 import { columnsShown, declarationOf, findStored, makerOf, requireStored, type Stored } from "./read-declaration.ts";
@@ -173,12 +175,11 @@ function editTable(
   const stored = requireStored(input.catalog, place.parsed);
   const around = declarationsAround(catalog, stored);
   const over = viewsOver(catalog, stored);
-  // The rows of an iterator view follow the columns that it reads; its declaration need not.
-  const filtered = over.filter(({ view }) => view !== undefined).map((one) => declarationOf(catalog, one));
+  const above = over.map((one) => declarationOf(catalog, one));
   const declared = around.find(({ name }) => name === place.name) ?? declarationOf(catalog, stored);
   const kept = around.filter(({ name }) => name !== place.name);
-  const views = isSame(input, place, [...around, ...filtered]) ? filtered : [];
-  if (views !== filtered && !isSame(input, place, around)) throw ofFile(place);
+  const views = [above, withoutMade(above), []].find((some) => isSame(input, place, [...around, ...some]));
+  if (views === undefined) throw ofFile(place);
   const edited: Edited = { path: place.path, table: declared, shown: columnsShown(catalog, stored) };
   const update = (table: ManifestTable | undefined, others: readonly ManifestTable[] = views): Step => {
     if (table === undefined) return { kind: "nothing" };
@@ -195,7 +196,6 @@ function editTable(
       return update(dropIndex(edited, change));
     case "drop_columns": {
       const dropped = dropColumns(edited, change);
-      const declaredOver = over.map((one) => declarationOf(catalog, one));
       const gone = new Set(change.columns);
       for (const column of change.columns) {
         const remaining = {
@@ -203,7 +203,7 @@ function editTable(
           columns: declared.columns.filter(({ name }) => !gone.has(name) || name === column),
         };
         const readers = [
-          ...readersOf(column, remaining, declaredOver),
+          ...readersOf(column, remaining, above),
           ...queriesOver(catalog, stored.table, isStoredAs(stored, column)),
         ];
         refuseDependents(`Column '${column}' of ${place.path}`, readers, "Drop or change these first.");
@@ -213,7 +213,8 @@ function editTable(
     }
     case "rename_column": {
       const { table, views: renamedViews } = renameColumn(edited, views, change);
-      const readers = queriesOver(catalog, stored.table, isStoredAs(stored, change.column));
+      const left = above.filter((one) => !views.includes(one)).map(({ name }) => `the view '${name}'`);
+      const readers = [...left, ...queriesOver(catalog, stored.table, isStoredAs(stored, change.column))];
       const hint = "Rename it in the application's file, and update the tables: cli schema update";
       refuseDependents(`Column '${change.column}' of ${place.path}`, readers, hint);
       return update(table, renamedViews);
@@ -226,16 +227,19 @@ function isStoredAs({ view }: Stored, column: string): (name: string) => boolean
   return (name) => name === (view === undefined ? column : `${view.name}.${column}`);
 }
 
-function withoutColumns(view: ManifestTable, gone: ReadonlySet<string>): ManifestTable {
-  const shown = view.view?.columns;
-  if (view.view === undefined || shown == null) return view;
-  return { ...view, view: { ...view.view, columns: shown.filter((name) => !gone.has(name)) } };
-}
-
 /** Whether declarations made of the catalog declare what it has. Values of previous code do not count. */
-function isSame({ catalog, ...input }: ChangeInput, { target }: Place, tables: readonly ManifestTable[]): boolean {
+function isSame(
+  { catalog, ...input }: ChangeInput,
+  { folder, target }: Place,
+  tables: readonly ManifestTable[],
+): boolean {
   const manifest = manifestOf({ ...input, catalog }, tables);
   const { operations, views } = planSchema({ manifest, catalog, target });
+  const showsSame = lowerViews(manifest).tables.every(({ name, rows_of: rowsOf }) => {
+    const stored = catalog.tables.find((table) => table.folder === folder && table.name === name)?.rows_of;
+    return JSON.stringify(stored?.columns ?? null) === JSON.stringify(rowsOf?.columns ?? null);
+  });
+  if (!showsSame) return false;
   const isStale = (operation: (typeof operations)[number]): boolean =>
     operation.kind === "alter_column" && operation.changes.every((change) => change === "stale");
   return views.length === 0 && operations.every(isStale);
