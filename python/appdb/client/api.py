@@ -1,8 +1,10 @@
 """The functions of `import appdb as db` that work on a target: `db.create_table("main/docs", {...})`."""
 
+import os
 from itertools import chain
 
 from appdb.client import changing
+from appdb.client.code import Code
 from appdb.client.databases import database_of
 from appdb.client.elsewhere import option_hint
 from appdb.client.errors import ConflictError, NotFoundError
@@ -199,7 +201,20 @@ def drop_dir(path, force=False, if_not_exists="error"):
     if tables and not force:
         named = listed([table["path"] for table in tables[:5]])
         raise ConflictError(f"The database {path} has tables: {named}.", "Write force=True to delete them.", "has_dependents")
+    if tables:
+        _refuse_projects(path, connection.call("POST", "//v1/databases/delete", {"name": target.database, "dry_run": True}))
     connection.call("POST", "//v1/databases/delete", {"name": target.database, "dry_run": False})
+
+
+def _refuse_projects(path, deletion):
+    """Refuses to delete tables of other projects, as each change of one of them is refused. Moved projects own none."""
+    others = [project for project in deletion.get("projects", ()) if project != Code().root and os.path.exists(project)]
+    if others:
+        raise ConflictError(
+            f"{path} has tables of the project {listed(others)}. Nothing was deleted.",
+            f"Change them from there: cd {others[0]}. To delete all of them: cli db delete {path}",
+            "other_project",
+        )
 
 
 def list_tables(path="", recursive=True):
