@@ -130,12 +130,13 @@ def test_an_unbound_model_names_its_base_and_the_next_step(use, monkeypatch):
 def test_a_database_with_tables_of_another_project_is_not_deleted(server, docs, tmp_path):  # noqa: F811
     other = tmp_path / "other"
     other.mkdir()
-    server.answers["/databases/delete"] = (200, {"projects": [str(tmp_path), str(other), str(tmp_path / "moved")]})
+    projects = [str(tmp_path), str(other), str(tmp_path / "moved")]
+    server.answers["/v1/databases"] = (200, {"databases": [{"name": "main", "projects": projects}]})
     with pytest.raises(db.ConflictError, match="has tables of the project '.*other'. Nothing was deleted") as caught:
         db.drop_dir("main", force=True)
     assert caught.value.code == "other_project"
     assert caught.value.hint.endswith("To delete all of them: cli db delete main")
-    assert [body["dry_run"] for body in server.bodies("/databases/delete")] == [True]
+    assert server.bodies("/databases/delete") == []
 
 
 def a_command(tmp_path, monkeypatch, stderr):

@@ -192,7 +192,8 @@ def drop_dir(path, force=False, if_not_exists="error"):
         return
     if target.organization is not None:
         raise Error(f"{path} is a hosted database.", f"Delete it: cli db delete {path}", "hosted_not_available")
-    if target.database not in _local_databases():
+    known = _local_databases()
+    if target.database not in known:
         if if_not_exists == "error":
             raise NotFoundError(f"The database {path} does not exist.", "List them: cli ls", "database_not_found")
         return
@@ -202,13 +203,13 @@ def drop_dir(path, force=False, if_not_exists="error"):
         named = listed([table["path"] for table in tables[:5]])
         raise ConflictError(f"The database {path} has tables: {named}.", "Write force=True to delete them.", "has_dependents")
     if tables:
-        _refuse_projects(path, connection.call("POST", "//v1/databases/delete", {"name": target.database, "dry_run": True}))
+        _refuse_projects(path, known[target.database])
     connection.call("POST", "//v1/databases/delete", {"name": target.database, "dry_run": False})
 
 
-def _refuse_projects(path, deletion):
+def _refuse_projects(path, described):
     """Refuses to delete tables of other projects, as each change of one of them is refused. Moved projects own none."""
-    others = [project for project in deletion.get("projects", ()) if project != Code().root and os.path.exists(project)]
+    others = [project for project in described.get("projects", ()) if project != Code().root and os.path.exists(project)]
     if others:
         raise ConflictError(
             f"{path} has tables of the project {listed(others)}. Nothing was deleted.",
@@ -339,8 +340,9 @@ def _folders(target):
 
 
 def _local_databases():
+    """What the daemon tells about each database, by name."""
     connection = database_of(Target(None, "main")).connection
-    return [database["name"] for database in connection.call("GET", "//v1/databases")["databases"]]
+    return {database["name"]: database for database in connection.call("GET", "//v1/databases")["databases"]}
 
 
 def _refuse_options(function, unknown, made):
