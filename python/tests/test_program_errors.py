@@ -25,7 +25,7 @@ from test_client import docs, server  # noqa: F401
         ("Send the key of an existing row. An insert route creates rows.", 'Send the key of an existing row. Or write if_not_exists="insert".'),
         ("Request less, or send a greater timeout_ms.", "Request less, or give a greater timeout=."),
         ("Send other values, or correct the function and run `cli service update`.", "Send other values, or correct the function."),
-        ("Change it from there: cd /work/a", "Change it from there: cd /work/a"),
+        ("Change it from there: cd shop", "Change it from there: cd shop"),
     ],
 )
 def test_hints_of_servers_are_in_the_words_of_the_library(hint, written):
