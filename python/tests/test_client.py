@@ -70,7 +70,7 @@ def test_a_hosted_table_is_asked_of_the_control_plane(server, monkeypatch):
 
 
 def test_a_missing_table_is_an_error_or_none(server):
-    with pytest.raises(db.NotFoundError, match="No table none. cli ls main") as caught:
+    with pytest.raises(db.NotFoundError, match='No table none. db.ls..main') as caught:
         db.get_table("main/none")
     assert caught.value.code == "table_not_found"
     assert db.get_table("main/none", if_not_exists="ignore") is None

@@ -1,8 +1,10 @@
 """The functions of `import appdb as db` that work on a target: `db.create_table("main/docs", {...})`."""
 
+import os
 from itertools import chain
 
 from appdb.client import changing
+from appdb.client.code import Code
 from appdb.client.databases import database_of
 from appdb.client.elsewhere import option_hint
 from appdb.client.errors import ConflictError, NotFoundError
@@ -200,7 +202,8 @@ def drop_dir(path, force=False, if_not_exists="error"):
         return
     if target.organization is not None:
         raise Error(f"{path} is a hosted database.", f"Delete it: cli db delete {path}", "hosted_not_available")
-    if target.database not in _local_databases():
+    known = _local_databases()
+    if target.database not in known:
         if if_not_exists == "error":
             raise NotFoundError(f"The database {path} does not exist.", "List them: cli ls", "database_not_found")
         return
@@ -209,7 +212,20 @@ def drop_dir(path, force=False, if_not_exists="error"):
     if tables and not force:
         named = listed([table["path"] for table in tables[:5]])
         raise ConflictError(f"The database {path} has tables: {named}.", "Write force=True to delete them.", "has_dependents")
+    if tables:
+        _refuse_projects(path, known[target.database])
     connection.call("POST", "//v1/databases/delete", {"name": target.database, "dry_run": False})
+
+
+def _refuse_projects(path, described):
+    """Refuses to delete tables of other projects, as each change of one of them is refused. Moved projects own none."""
+    others = [project for project in described.get("projects", ()) if project != Code().root and os.path.exists(project)]
+    if others:
+        raise ConflictError(
+            f"{path} has tables of the project {listed(others)}. Nothing was deleted.",
+            f"Change them from there: cd {others[0]}. To delete all of them: cli db delete {path}",
+            "other_project",
+        )
 
 
 def list_tables(path="", recursive=True):
@@ -336,8 +352,9 @@ def _folders(target):
 
 
 def _local_databases():
+    """What the daemon tells about each database, by name."""
     connection = database_of(Target(None, "main")).connection
-    return [database["name"] for database in connection.call("GET", "//v1/databases")["databases"]]
+    return {database["name"]: database for database in connection.call("GET", "//v1/databases")["databases"]}
 
 
 def _refuse_options(function, unknown, made):

@@ -122,11 +122,11 @@ def _add(table, columns, if_exists, on_error):
         "columns": [column_document(column, code.places) for column in made],
         "if_exists": if_exists_of(if_exists),
     }
-    plan = _change(database, code.sent.named(change), table.path, code.sent.named(documents), on_error)
+    failed = {}
+    plan = _change(database, code.sent.named(change), table.path, code.sent.named(documents), on_error, failed)
     database.refresh(declared)
     is_filled = bool(plan["tables"]) and any(column.value is not None for column in made)
-    failed = sum(one["error_count"] for one in plan["tables"]) if is_filled else 0
-    return UpdateStatus("filled", table.count() if is_filled else 0, failed)
+    return UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))
 
 
 def drop_column(table, column, if_not_exists):
@@ -153,6 +153,16 @@ def add_embedding_index(table, column, name, if_exists, options):
 def add_btree_index(table, columns, name, if_exists):
     """Adds a B-tree index."""
     _add_index(table, BtreeIndex(*(_column_name(table, column) for column in columns), name=name), if_exists)
+
+
+def refuse_unnamed(table, values):
+    """Refuses arguments of drop_index() without a name: a text could be an index or a column."""
+    if values:
+        name = values[0] if isinstance(values[0], str) else "by_title"
+        raise Error(
+            f"drop_index() does not say whether {values[0]!r:.60} is an index or a column.",
+            f'Write {table._name}.drop_index(idx_name="{name}") or {table._name}.drop_index(column="{name}")',
+        )
 
 
 def drop_index(table, column, name, if_not_exists):
@@ -203,11 +213,16 @@ def _change_table(table, change):
     database.refresh(declared)
 
 
-def _change(database, change, path, code=None, on_error="abort", dry_run=False):
+def _change(database, change, path, code=None, on_error="abort", dry_run=False, failed=None):
+    """Makes a change and returns its plan. `failed` gets the number of failed cells of each job that fills columns."""
     progress = Progress(f"{change['change'].replace('_', ' ')} {path}")
-    plan = database.change(
-        change, code, on_error, dry_run, progress=lambda line: progress.at(line["rows_done"], line["rows_total"])
-    )
+
+    def at(line):
+        progress.at(line["rows_done"], line["rows_total"])
+        if failed is not None:
+            failed[line["job"]] = line["errors"]
+
+    plan = database.change(change, code, on_error, dry_run, progress=at)
     progress.end()
     return plan
 

@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import select
 import socket
 import threading
@@ -21,12 +22,11 @@ _BLOCK = 1 << 16
 
 
 class Connection:
-    """The connections to the server that `find` gives. Threads may share it."""
+    """The connections to the server that `find` gives. Threads may share it, and a forked process opens its own."""
 
     def __init__(self, find):
         self._find = find
-        self._lock = threading.Lock()
-        self._idle = []  # (server, connection)
+        self._pool = _Pool()
         self.takes_columns = None  # Whether the server knows frames of columns; None: it was not asked.
 
     def call(self, method, path, document=None, query=None, headers=None):
@@ -105,13 +105,10 @@ class Connection:
         return server, self._open(server)
 
     def _open(self, server):
-        with self._lock:
-            while self._idle:
-                known, raw = self._idle.pop()
-                if known.url == server.url and not _is_dropped(raw):
-                    raw.sock.settimeout(None)
-                    return raw
-                raw.close()
+        raw = self._own_pool().take(server)
+        if raw is not None:
+            raw.sock.settimeout(None)
+            return raw
         parts = urllib.parse.urlsplit(server.url)
         kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
         raw = kind(parts.hostname or "", parts.port, timeout=_CONNECT_S)
@@ -124,7 +121,36 @@ class Connection:
         raw.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return raw
 
+    def _own_pool(self):
+        if self._pool.pid != os.getpid():
+            # A thread of the parent may have held the lock of its pool during the fork.
+            self._pool = _Pool()
+        return self._pool
+
     def _give_back(self, server, raw):
+        self._own_pool().keep(server, raw)
+
+
+class _Pool:
+    """The idle connections of one process. After a fork the child has copies of them, which it must not use."""
+
+    def __init__(self):
+        self.pid = os.getpid()
+        self._lock = threading.Lock()
+        self._idle = []  # (server, connection)
+
+    def take(self, server):
+        """A connection to a server that still works; None without one."""
+        with self._lock:
+            while self._idle:
+                known, raw = self._idle.pop()
+                if known.url == server.url and not _is_dropped(raw):
+                    return raw
+                raw.close()
+        return None
+
+    def keep(self, server, raw):
+        """Keeps a connection for the next request, or closes it."""
         with self._lock:
             if len(self._idle) < _KEPT:
                 self._idle.append((server, raw))
@@ -141,11 +167,13 @@ class Answer:
         self._raw = raw
         self._response = response
         self._is_read = False
+        self._pid = os.getpid()
         self.headers = response.headers
 
     def blocks(self):
         """Yields the bytes of the body as they arrive. Raises Error if it is cut off."""
         while True:
+            self._refuse_child()
             try:
                 block = self._response.read1(_BLOCK)
             except (OSError, http.client.HTTPException) as error:
@@ -173,6 +201,14 @@ class Answer:
         text = b"".join(self.blocks())
         return self._parsed(text) if text.strip() else None
 
+    def _refuse_child(self):
+        if self._pid != os.getpid():
+            raise Error(
+                f"The request was sent by process {self._pid}, and process {os.getpid()} reads its response.",
+                "Run the query in the process that reads its rows.",
+                "invalid_request",
+            )
+
     def _parsed(self, text):
         try:
             return json.loads(text)
@@ -194,7 +230,7 @@ class Answer:
         raw, self._raw = self._raw, None
         will_close = self._response.will_close
         self._response.close()
-        if self._is_read and not will_close and raw.sock is not None:
+        if self._is_read and not will_close and raw.sock is not None and self._pid == os.getpid():
             self._owner._give_back(self._server, raw)
         else:
             raw.close()

@@ -1,6 +1,5 @@
 """A database that the program uses: its connection, its files, and the definitions of its tables."""
 
-import threading
 import weakref
 
 from appdb.client.cells import Files
@@ -8,7 +7,6 @@ from appdb.client.connection import Connection
 from appdb.client.definitions import declarations, fill
 from appdb.client.servers import find_server, quoted
 
-_lock = threading.Lock()
 _open = {}
 
 
@@ -77,7 +75,5 @@ def database_of(target):
     from appdb.client.servers import home_folder
 
     key = (target.text, str(home_folder()))
-    with _lock:
-        if key not in _open:
-            _open[key] = Database(target)
-        return _open[key]
+    # Without a lock: another thread could hold it during a fork, and the child would wait for ever.
+    return _open.get(key) or _open.setdefault(key, Database(target))

@@ -2,6 +2,7 @@
 
 import json
 
+from appdb.client.hints import for_program
 from appdb.declare.errors import Error
 
 
@@ -42,7 +43,7 @@ def error_of(problem, status=None):
     told = [_field_text(field) for field in fields[:_SHOWN] if str(field.get("detail")) not in detail]
     if told:
         detail = "\n".join([detail, *(f"  {text}" for text in told)])
-    return made(detail, problem.get("hint"), problem.get("code", "server_failed"), fields)
+    return made(detail, for_program(problem.get("hint")), problem.get("code", "server_failed"), fields)
 
 
 def read_problem(text):

@@ -12,6 +12,7 @@ from appdb.client.progress import Progress
 from appdb.client.tables import Table
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import Error, later, listed
+from appdb.queries.other_verbs import unbound
 
 
 def member(cls, name):
@@ -27,10 +28,7 @@ def member(cls, name):
     if name == "is_bound":
         return database is not None
     if database is None:
-        raise Error(
-            f"The model {cls.__name__} is not bound to a table.",
-            f'Bind it: {base.__name__}.bind_all("main"), or create its table: {base.__name__}.create_all("main")',
-        )
+        raise unbound(cls)
     table = Table(database, cls.__appdb_table__)
     if name == "table":
         return table

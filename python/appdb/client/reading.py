@@ -10,7 +10,7 @@ from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.errors import UnavailableError, error_of
 from appdb.client.frames import has_arrow, open_batches, read_stream
 from appdb.client.results import Cursor, ResultSet
-from appdb.declare.errors import AppFileError
+from appdb.declare.errors import AppFileError, Error
 from appdb.expressions.files import FileAddress
 from appdb.kinds import rules
 from appdb.queries.query import Query
@@ -18,6 +18,8 @@ from appdb.queries.query import Query
 _MSGPACK = "application/msgpack"
 #: Maximum size of a message. The server's messages are much smaller.
 _MESSAGE_BYTES = 1 << 30
+#: Longest time limit, in seconds: the server's numbers end there.
+_MOST_S = 2_000_000
 
 
 class BoundQuery(Query):
@@ -90,12 +92,12 @@ class BoundQuery(Query):
         """Prints the first `n` rows."""
         print(super().head(n).collect())
 
-    def count(self):
-        """The number of rows."""
+    def count(self, timeout=None):
+        """The number of rows. `timeout` is in seconds."""
         counted = super().count()
-        return counted.collect()[0]["count"]
+        return counted.collect(timeout)[0]["count"]
 
-    def update(self, values, **options):
+    def update(self, values=None, **options):
         """Changes the rows of where(): `docs.where(docs.n > 1).update({"n": docs.n + 1})`."""
         return self._of_rows("update").update(values, self._where, **options)
 
@@ -150,8 +152,16 @@ class BoundQuery(Query):
         code, documents = request_code(database.is_local, [("the query", expr) for expr in self.expressions()])
         body = code.sent.named({"query": document, **documents})
         if timeout is not None:
-            body["timeout_ms"] = max(1, int(timeout * 1000))
+            body["timeout_ms"] = _milliseconds(timeout)
         return _send(database, body, form, addresses)
+
+
+def _milliseconds(timeout):
+    """A time limit in milliseconds. Raises Error."""
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if not is_number or not 0 < timeout <= _MOST_S:
+        raise Error(f"timeout= is a number of seconds above 0, not {timeout!r:.60}.", "Write timeout=5, or omit it.")
+    return max(1, round(timeout * 1000))
 
 
 def _send(database, body, form, addresses):

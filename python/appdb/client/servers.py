@@ -48,7 +48,7 @@ def quoted(part):
 def _daemon(home, base):
     try:
         daemon, token = _read_daemon(home)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         start_daemon(home)
         daemon, token = _read_daemon(home)
     headers = {VERSION_HEADER: __version__, "authorization": f"Bearer {token}"}
@@ -56,8 +56,15 @@ def _daemon(home, base):
 
 
 def _read_daemon(home):
-    daemon = json.loads((home / "daemon.json").read_text("utf-8"))
-    return daemon, (home / "daemon.token").read_text("utf-8").strip()
+    try:
+        daemon = json.loads((home / "daemon.json").read_text("utf-8"))
+        return daemon, (home / "daemon.token").read_text("utf-8").strip()
+    except (PermissionError, IsADirectoryError) as error:
+        raise UnavailableError(
+            f"The home folder {home} cannot be read: {error.strerror}.",
+            "Set SERVICE_HOME to a folder that you own.",
+            "home_not_writable",
+        ) from error
 
 
 def start_daemon(home=None):
@@ -75,8 +82,10 @@ def start_daemon(home=None):
         [command, "daemon", "start"], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
     if started.returncode != 0:
-        reason = started.stderr.strip().partition("\n")[0].removeprefix("error: ") or "it gave no reason"
-        raise UnavailableError(f"The daemon did not start: {reason}", "See why: cli daemon start", "daemon_failed")
+        # Notes can come before the error, and lines of the daemon's log are part of it.
+        told, _, hint = started.stderr.rpartition("error: ")[2].strip().partition("\nhint: ")
+        reason = " ".join(told.split()) or "it gave no reason."
+        raise UnavailableError(f"The daemon did not start: {reason}", hint or "See why: cli daemon start", "daemon_failed")
 
 
 def not_running(home=None):

@@ -6,7 +6,7 @@ from appdb.client.definitions import column_of
 from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.paths import refuse_versions
 from appdb.client.reading import BoundQuery
-from appdb.declare.errors import AppFileError
+from appdb.declare.errors import AppFileError, Error
 
 
 class Table:
@@ -59,13 +59,13 @@ class Table:
         """A query of some rows."""
         return BoundQuery(self).sample(n, fraction, seed, **unknown)
 
-    def collect(self):
-        """All rows."""
-        return BoundQuery(self).collect()
+    def collect(self, timeout=None):
+        """All rows. `timeout` is in seconds."""
+        return BoundQuery(self).collect(timeout)
 
-    def cursor(self):
+    def cursor(self, timeout=None):
         """An iterator over all rows, which uses the same memory for any number of them."""
-        return BoundQuery(self).cursor()
+        return BoundQuery(self).cursor(timeout)
 
     def head(self, n=10):
         """The first `n` rows."""
@@ -79,18 +79,24 @@ class Table:
         """Prints the first `n` rows."""
         BoundQuery(self).show(n)
 
-    def count(self):
+    def count(self, timeout=None):
         """The number of rows."""
-        return BoundQuery(self).count()
+        return BoundQuery(self).count(timeout)
 
     # rows
 
     def insert(self, rows=None, /, *, on_error="abort", return_rows=False, columns=None, **values):
         """Inserts rows: a dict, a list, keyword arguments, a DataFrame, a file, a query (docs/library.md)."""
+        if columns is not None and not isinstance(columns, dict):
+            raise Error(
+                f"insert(columns=) is a dict, not {columns!r:.60}.",
+                'Write the name of each column in the source, and its column: columns={"Title": "title"}',
+            )
         return writing.insert(self, rows, values, on_error, return_rows, columns)
 
-    def update(self, values, where=None, cascade=True, *, on_error="abort", **unknown):
+    def update(self, values=None, where=None, cascade=True, *, on_error="abort", **unknown):
         """Changes rows: `docs.update({"n": docs.n + 1}, where=docs.n > 1)`. Computed columns follow."""
+        writing.refuse_keywords(self, values, unknown)
         refuse_options("update", unknown, cascade)
         return writing.update(self, values, where, on_error)
 
@@ -103,8 +109,11 @@ class Table:
         """Deletes the rows of a condition, or all rows."""
         return writing.delete(self, where)
 
-    def recompute_columns(self, *columns, errors_only=False, cascade=True, on_error="abort", **unknown):
-        """Recomputes computed columns, by default all of them."""
+    def recompute_columns(self, *columns, errors_only=False, cascade=True, on_error=None, **unknown):
+        """Recomputes computed columns, by default all of them.
+
+        `on_error` is "abort" by default. With `errors_only` it is "ignore": cells that still fail do not stop the others.
+        """
         refuse_options("recompute_columns", unknown)
         return writing.recompute(self, columns, errors_only, cascade, on_error)
 
@@ -157,8 +166,9 @@ class Table:
         """Adds an index for fast lookups."""
         changing.add_btree_index(self, columns, idx_name, if_exists)
 
-    def drop_index(self, *, column=None, idx_name=None, if_not_exists="error"):
-        """Drops an index by its name, or the only one over a column."""
+    def drop_index(self, *unnamed, column=None, idx_name=None, if_not_exists="error"):
+        """Drops an index by its name, or the only one over a column: `docs.drop_index(idx_name="by_title")`."""
+        changing.refuse_unnamed(self, unnamed)
         changing.drop_index(self, column, idx_name, if_not_exists)
 
     drop_embedding_index = drop_index

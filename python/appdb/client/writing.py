@@ -84,6 +84,17 @@ class _Count:
             self._progress.at(rows)
 
 
+def refuse_keywords(table, values, unknown):
+    """Refuses new values as keywords of update(): its options have such names."""
+    known = [name for name in unknown if name.lower() in table.__appdb_table__.columns]
+    if known or values is None:
+        name = known[0] if known else "title"
+        value = repr(unknown[name])[:60] if known else '"b"'
+        raise Error(
+            "update() takes a dict of new values.", f'Write {table._name}.update({{"{name}": {value}}}, where=...)'
+        )
+
+
 def update(table, values, where, on_error):
     """Changes the rows of a condition."""
     _check_on_error(on_error)
@@ -132,6 +143,8 @@ def delete(table, where):
 
 def recompute(table, columns, errors_only, cascade, on_error):
     """Recomputes computed columns. Raises Error."""
+    if on_error is None:
+        on_error = "ignore" if errors_only else "abort"
     _check_on_error(on_error)
     names = [column if isinstance(column, str) else column._name for column in columns]
     known = [name for name, column in table.__appdb_table__.columns.items() if column.value is not None]

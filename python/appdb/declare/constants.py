@@ -17,7 +17,7 @@ FOR_EACH_ROW = {
 
 
 def plain(value):
-    """Unwraps a constant: a member of a StrEnum or IntEnum becomes its text or number, a NumPy scalar its value."""
+    """Unwraps a constant: a member of a StrEnum or IntEnum becomes its text or number, a scalar of NumPy or pandas its value."""
     if type(value) in (str, int, float, bool, dict, list):
         return value
     if isinstance(value, str):
@@ -27,7 +27,11 @@ def plain(value):
     if isinstance(value, float):
         return float.__float__(value)
     if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0:
+        if value.dtype.kind == "M":
+            return value.astype("datetime64[us]").item()  # That of nanoseconds is an int.
         return value.item()
+    if hasattr(value, "to_pydatetime") and value == value:
+        return value.to_pydatetime(warn=False)  # A Timestamp of pandas. One that does not equal itself is NaT.
     return value
 
 

@@ -78,6 +78,8 @@ def one_of(value, options):
     if isinstance(options, (set, frozenset)):
         # A set has no order; printing and comparison need one.
         options = sorted(options, key=lambda option: (type(option).__name__, repr(option)))
+    if not isinstance(options, expr.Expr) and getattr(options, "ndim", None) == 1:
+        options = list(options)  # A NumPy array, or a Series or Index of pandas.
     if not isinstance(options, (list, tuple)):
         raise AppFileError(
             f"isin wants a list of values, not {expr.shown(options)}.",

@@ -1,7 +1,10 @@
 """Advice for users of other libraries' verbs: `filter`, `first`, `having`."""
 
+import os
+import sys
+
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import UnknownAttribute, asked_while_running, did_you_mean
+from appdb.declare.errors import AppFileError, Error, UnknownAttribute, asked_while_running, did_you_mean
 from appdb.queries.query import VERBS
 
 # Verbs with another name here.
@@ -30,9 +33,35 @@ def is_verb_elsewhere(name):
     return name in _RENAMED or name in _OTHERWISE
 
 
-def unknown_verb(what, name, model=None):
-    """The error for a verb that a query, or the model of this name, does not have."""
+def not_run(model, act, detail):
+    """The error for a query that is used like a result."""
+    if Phase.running:
+        return asked_while_running(f"To {act}")
+    if _is_in_program():
+        return unbound(model)
+    return AppFileError(detail, "Return it from a function marked @db.query, and call that.")
+
+
+def unbound(model):
+    """The error for a model of a program that needs a table and has none."""
+    base = model.__mro__[1]
+    values = vars(sys.modules.get(model.__module__, sys)).items()
+    name = next((name for name, value in values if value is base), base.__name__)
+    hint = f'Bind it: {name}.bind_all("main"), or create its table: {name}.create_all("main")'
+    if "PYTEST_CURRENT_TEST" in os.environ:
+        hint = f"Create its table in the test's database: database.create_all({name}), with appdb.testing's fixture."
+    return Error(f"The model {model.__name__} is not bound to a table.", hint)
+
+
+def _is_in_program():
+    return not (Phase.reading or Phase.running or Phase.bodies)
+
+
+def unknown_verb(what, name, model=None, of=None):
+    """The error for a verb that a query of the model `of`, or the model of this name, does not have."""
     owner = model or ""
+    if name in _RUN and of is not None and _is_in_program():
+        return unbound(of)
     if name in _RUN:
         if Phase.running:
             return asked_while_running(f"{owner}.{name}()")

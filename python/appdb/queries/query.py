@@ -4,8 +4,7 @@ A Query holds the calls of its verbs so far; each verb returns a new one. Nothin
 the query (packages/contract/src/query.ts), and the engine compiles it to one statement.
 """
 
-from appdb.declare.declaring import Phase
-from appdb.declare.errors import AppFileError, asked_while_running, did_you_mean, later, listed
+from appdb.declare.errors import AppFileError, did_you_mean, later, listed
 from appdb.declare.types import display
 from appdb.expressions.aggregates import is_aggregate
 from appdb.expressions.expr import ColumnRef, Expr, lift
@@ -146,7 +145,8 @@ class Query:
         kind = _JOINS.get(how) if isinstance(how, str) else None
         if kind is None:
             raise AppFileError(
-                f"join() has no how={how!r}.", did_you_mean(str(how), _JOINS, f"It is one of {listed(_JOINS)}.")
+                f"join() has no how={how!r}.",
+                'Write how="full".' if how == "outer" else did_you_mean(str(how), _JOINS, f"It is one of {listed(_JOINS)}."),
             )
         if any(known is model for known in self._models):
             raise AppFileError(
@@ -193,19 +193,17 @@ class Query:
             raise AttributeError(name)
         from appdb.queries.other_verbs import unknown_verb
 
-        raise unknown_verb("A query", name)
+        raise unknown_verb("A query", name, of=self._models[0])
 
     def __iter__(self):
-        if Phase.running:
-            raise asked_while_running("To go through its rows")
-        raise AppFileError("A query is not run while the file is read.", "Return it from a function marked @db.query.")
+        from appdb.queries.other_verbs import not_run
+
+        raise not_run(self._models[0], "go through its rows", "A query is not run while the file is read.")
 
     def _refuse_value(self, *_):
-        if Phase.running:
-            raise asked_while_running("To use its value")
-        raise AppFileError(
-            "A query has no value while the file is read.", "Return it from a function marked @db.query, and call that."
-        )
+        from appdb.queries.other_verbs import not_run
+
+        raise not_run(self._models[0], "use its value", "A query has no value while the file is read.")
 
     __bool__ = __int__ = __len__ = __getitem__ = _refuse_value
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_value

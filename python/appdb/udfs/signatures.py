@@ -1,5 +1,7 @@
 """Signatures of user functions: parameters and result from type hints, and checks of the functions."""
 
+import sys
+
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError
 from appdb.declare.types import hint_type
@@ -71,6 +73,10 @@ def check_importable(function, what, place=None, may_travel=False):
         detail = f"The {_noun(what)} {qualified} is a method."
         raise refused(function, detail, "Move it to the top of its module.", place)
     if function.__module__ == "__main__":
+        if not hasattr(sys.modules.get("__main__"), "__file__"):
+            detail = f"The {_noun(what)} {name} is in a notebook or session, which has no file."
+            hint = "Put it into a module that is imported, for example functions.py in the same folder."
+            raise refused(function, detail, hint, place)
         detail = f"The {_noun(what)} {name} is in the file that was started as a program."
         hint = "Put it into a module that is imported, or start the file through `cli`."
         raise refused(function, detail, hint, place)

@@ -18,8 +18,8 @@ export function explainQueryRefusal(query: string, limits: QueryLimits, error: u
   if (/^(53|57|25006)/.test(sqlstate)) return connectionLost(error, ` (SQLSTATE ${sqlstate})`);
   if (sqlstate.startsWith("22") || sqlstate.startsWith("54")) {
     return appError("function_failed", {
-      detail: `The query ${query} has a value outside the range of its type: a sum beyond Int or Float, or a text that is too long.`,
-      hint: "Convert with .astype(db.Float) before adding up, or ask for fewer rows.",
+      detail: `The query ${query} has a value outside the range of its type: a number beyond Int or Float, or a text that is too long.`,
+      hint: "Add up Ints with .astype(db.Float), divide Floats before adding up, or ask for fewer rows.",
       meta: { query, type: "OverflowError" },
       cause: error,
     });

@@ -19,6 +19,7 @@ import {
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { listFolders } from "../catalog/folders.ts";
+import { readSources } from "../data-queries/read-sources.ts";
 import type { SqlPool } from "../ports.ts";
 import { listHistory } from "../schema/changes.ts";
 import { planSchema } from "../schema/plan-schema.ts";
@@ -185,6 +186,42 @@ test("a renamed column keeps its values, and its readers follow", async () => {
   await expect(change({ change: "rename_column", table: "docs", column: "loud", to: "number" })).rejects.toMatchObject({
     code: "column_exists",
   });
+});
+
+test("views of iterators, and views over them, follow the columns of their base", async () => {
+  const split = {
+    fn: "string.string_splitter",
+    is_udf: false,
+    args: [col("title", "string"), lit("sentence", "string")],
+    kwargs: {},
+    text: "string_splitter(title, 'sentence')",
+    outputs: [{ name: "text", type: { kind: "string" as const }, nullable: false, is_stored: true }],
+  };
+  const over = { filter: null, columns: null };
+  const cry = aComputed("cry", call("string.upper", "string", col("title", "string", true)));
+  const tables = [
+    DOCS,
+    aTable("parts", [], { view: { ...over, base: "docs", iterator: split } }),
+    aTable("some", [], { view: { ...over, base: "docs", columns: ["title", "n"], iterator: split } }),
+    aTable("cries", [cry], { view: { ...over, base: "parts" } }),
+  ];
+  await apply(aManifest({ tables }));
+  const shown = async (path: string): Promise<string[]> => [
+    ...(readSources(await catalog())
+      .get(path)
+      ?.columns.keys() ?? []),
+  ];
+  await change({ change: "rename_column", table: "docs", column: "title", to: "headline" });
+  expect(await shown("parts")).toEqual(["pos", "text", "id", "headline", "n", "loud"]);
+  expect(await shown("some")).toEqual(["pos", "text", "headline", "n"]);
+  expect((await definition("main/some")).view?.columns).toEqual(["headline", "n"]);
+  const renamed = (await definition("main/parts")).view?.iterator;
+  expect(renamed).toMatchObject({ text: "string_splitter(headline, 'sentence')", args: [{ name: "headline" }, {}] });
+  await change({ change: "add_columns", table: "docs", columns: [aColumn("m", "int", { nullable: true })] });
+  await change({ change: "drop_columns", table: "docs", columns: ["n"] });
+  expect(await shown("parts")).toEqual(["pos", "text", "id", "headline", "loud", "m"]);
+  expect(await shown("some")).toEqual(["pos", "text", "headline"]);
+  expect(await shown("cries")).toEqual(["pos", "text", "id", "headline", "loud", "m", "cry"]);
 });
 
 test("indexes are added and dropped by name or by column", async () => {

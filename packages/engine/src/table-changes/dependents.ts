@@ -31,6 +31,14 @@ function directlyOver({ tables, views, ...catalog }: Catalog, of: Stored): reado
   return [...filtered, ...made.map((table): Stored => ({ table }))];
 }
 
+/** Views without those of iterators, and without what is over these. */
+export function withoutMade(views: readonly ManifestTable[]): readonly ManifestTable[] {
+  const made = new Set(views.flatMap(({ name, view }) => (view?.iterator === undefined ? [] : [name])));
+  // Each is before what it is over.
+  for (const { name, view } of views.toReversed()) if (made.has(view?.base ?? "")) made.add(name);
+  return views.filter(({ name }) => !made.has(name));
+}
+
 /** Columns of the folder with a query that reads a table, or a column of it. */
 export function queriesOver(
   catalog: Catalog,

@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestColumn, ManifestIndex, ManifestTable } from "@appdb/contract/manifest";
 import type { TableChange } from "@appdb/contract/routes/table-changes";
+import type { ManifestIterator } from "@appdb/contract/views";
 import { isIndexable } from "../catalog/operations.ts";
 import { renameInExpr } from "../catalog/rename-catalog.ts";
 import { isDefault, labelOfIndex } from "./read-declaration.ts";
@@ -65,6 +66,13 @@ export function dropColumns(
   return { ...table, columns: table.columns.filter(({ name }) => !dropped.includes(name)) };
 }
 
+/** A view that no longer shows dropped columns. */
+export function withoutColumns(view: ManifestTable, gone: ReadonlySet<string>): ManifestTable {
+  const shown = view.view?.columns;
+  if (view.view === undefined || shown == null) return view;
+  return { ...view, view: { ...view.view, columns: shown.filter((name) => !gone.has(name)) } };
+}
+
 export function columnNotFound(path: string, name: string, shown: readonly string[]): Error {
   const isInherited = shown.includes(name);
   return appError("column_not_found", {
@@ -105,6 +113,7 @@ export function renameColumn(
             ...one.view,
             filter: renamed(one.view.filter, names),
             columns: one.view.columns?.map(nameOf) ?? null,
+            ...(one.view.iterator === undefined ? {} : { iterator: renamedCall(one.view.iterator, names) }),
           },
         }),
   });
@@ -118,6 +127,17 @@ export function renameColumn(
     },
     views: views.map(follow),
   };
+}
+
+function renamedCall(iterator: ManifestIterator, names: ReadonlyMap<string, string>): ManifestIterator {
+  const { args, kwargs, text } = iterator;
+  const now = {
+    ...iterator,
+    args: args.map((arg) => renameInExpr(arg, names)),
+    kwargs: Object.fromEntries(Object.entries(kwargs).map(([name, arg]) => [name, renameInExpr(arg, names)])),
+  };
+  const isCalled = JSON.stringify(now) !== JSON.stringify(iterator);
+  return isCalled ? { ...now, text: renameInText(text, names) } : iterator;
 }
 
 function renamed<Value extends { readonly text: string; readonly expr: Expr }>(

@@ -9,7 +9,9 @@ import { queriesOf } from "../catalog/column-queries.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 import { folderSchema } from "../target.ts";
-import { nameOf, queriesOver, readersOf, refuseDependents, viewsOver } from "./dependents.ts";
+import { lowerViews } from "../views/lower-views.ts";
+import type { ChangeInput, Of, Step } from "./change-step.ts";
+import { nameOf, queriesOver, readersOf, refuseDependents, viewsOver, withoutMade } from "./dependents.ts";
 import {
   addColumns,
   addIndex,
@@ -17,8 +19,10 @@ import {
   dropIndex,
   type Edited,
   renameColumn,
+  withoutColumns,
   withoutOrigin,
 } from "./edit-declaration.ts";
+import { createFolder, dropFolder } from "./plan-folder.ts";
 import {
   columnsShown,
   declarationOf,
@@ -28,36 +32,6 @@ import {
   requireStored,
   type Stored,
 } from "./read-declaration.ts";
-
-/** What a change does. Pure plans carry no effects of their own. */
-export type Step =
-  | { readonly kind: "nothing" }
-  /** Tables that become those of the manifest, after the drop of others. */
-  | {
-      readonly kind: "apply";
-      readonly target: string;
-      readonly manifest: Manifest;
-      readonly replaced: readonly Stored[];
-      readonly of: "new" | "known";
-    }
-  | { readonly kind: "drop"; readonly dropped: readonly Stored[]; readonly folders: readonly string[] }
-  | {
-      readonly kind: "move";
-      readonly table: CatalogTable;
-      readonly replaced: readonly Stored[];
-      readonly to: { readonly folder: string; readonly name: string };
-    }
-  | { readonly kind: "create_folder"; readonly folder: string };
-
-export interface ChangeInput {
-  readonly change: TableChange;
-  /** Prefix of the paths of the database's tables: `main`, `cloud://acme:main`. */
-  readonly database: string;
-  readonly catalog: Catalog;
-  readonly folders: readonly string[];
-  readonly functions: Manifest["functions"];
-  readonly resource_pools: Manifest["resource_pools"];
-}
 
 interface Place {
   /** The path for people: `main/reports/docs`. */
@@ -86,8 +60,6 @@ export function planChange(input: ChangeInput): Step {
       return editTable(input, change);
   }
 }
-
-type Of<Kind extends TableChange["change"]> = Extract<TableChange, { readonly change: Kind }>;
 
 /** @throws invalid_target */
 function placeOf({ database }: ChangeInput, text: string): Place {
@@ -181,12 +153,11 @@ function editTable(
   const stored = requireStored(input.catalog, place.parsed);
   const around = declarationsAround(catalog, stored);
   const over = viewsOver(catalog, stored);
-  // The rows of an iterator view follow the columns that it reads; its declaration need not.
-  const filtered = declaredOver(catalog, stored, over);
+  const above = declaredOver(catalog, over);
   const declared = around.find(({ name }) => name === place.name) ?? declarationOf(catalog, stored);
   const kept = around.filter(({ name }) => name !== place.name);
-  const views = isSame(input, place, [...around, ...filtered]) ? filtered : [];
-  if (views !== filtered && !isSame(input, place, around)) throw ofFile(place);
+  const views = [above, withoutMade(above), []].find((some) => isSame(input, place, [...around, ...some]));
+  if (views === undefined) throw ofFile(place);
   const edited: Edited = { path: place.path, table: declared, shown: columnsShown(catalog, stored) };
   const update = (table: ManifestTable | undefined, others: readonly ManifestTable[] = views): Step => {
     if (table === undefined) return { kind: "nothing" };
@@ -203,7 +174,6 @@ function editTable(
       return update(dropIndex(edited, change));
     case "drop_columns": {
       const dropped = dropColumns(edited, change);
-      const declaredOver = over.map((one) => declarationOf(catalog, one));
       const gone = new Set(change.columns);
       for (const column of change.columns) {
         const remaining = {
@@ -211,7 +181,7 @@ function editTable(
           columns: declared.columns.filter(({ name }) => !gone.has(name) || name === column),
         };
         const readers = [
-          ...readersOf(column, remaining, declaredOver),
+          ...readersOf(column, remaining, above),
           ...queriesOver(catalog, stored.table, isStoredAs(stored, column)),
         ];
         refuseDependents(`Column '${column}' of ${place.path}`, readers, "Drop or change these first.");
@@ -221,7 +191,8 @@ function editTable(
     }
     case "rename_column": {
       const { table, views: renamedViews } = renameColumn(edited, views, change);
-      const readers = queriesOver(catalog, stored.table, isStoredAs(stored, change.column));
+      const left = above.filter((one) => !views.includes(one)).map(({ name }) => `the view '${name}'`);
+      const readers = [...left, ...queriesOver(catalog, stored.table, isStoredAs(stored, change.column))];
       const hint = "Rename it in the application's file, and update the tables: cli schema update";
       refuseDependents(`Column '${change.column}' of ${place.path}`, readers, hint);
       return update(table, renamedViews);
@@ -234,16 +205,19 @@ function isStoredAs({ view }: Stored, column: string): (name: string) => boolean
   return (name) => name === (view === undefined ? column : `${view.name}.${column}`);
 }
 
-function withoutColumns(view: ManifestTable, gone: ReadonlySet<string>): ManifestTable {
-  const shown = view.view?.columns;
-  if (view.view === undefined || shown == null) return view;
-  return { ...view, view: { ...view.view, columns: shown.filter((name) => !gone.has(name)) } };
-}
-
 /** Whether declarations made of the catalog declare what it has. Values of previous code do not count. */
-function isSame({ catalog, ...input }: ChangeInput, { target }: Place, tables: readonly ManifestTable[]): boolean {
+function isSame(
+  { catalog, ...input }: ChangeInput,
+  { folder, target }: Place,
+  tables: readonly ManifestTable[],
+): boolean {
   const manifest = manifestOf({ ...input, catalog }, tables);
   const { operations, views } = planSchema({ manifest, catalog, target });
+  const showsSame = lowerViews(manifest).tables.every(({ name, rows_of: rowsOf }) => {
+    const stored = catalog.tables.find((table) => table.folder === folder && table.name === name)?.rows_of;
+    return JSON.stringify(stored?.columns ?? null) === JSON.stringify(rowsOf?.columns ?? null);
+  });
+  if (!showsSame) return false;
   const isStale = (operation: (typeof operations)[number]): boolean =>
     operation.kind === "alter_column" && operation.changes.every((change) => change === "stale");
   return views.length === 0 && operations.every(isStale);
@@ -346,7 +320,8 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
     return { kind: "move", table: stored.table, replaced, to: { folder: to.folder, name: to.name } };
   }
   // Views over a table follow its new name. Those over a view have it in their declarations.
-  const filtered = stored.view === undefined ? [] : declaredOver(catalog, stored, over);
+  const direct = over.filter(({ view }) => view?.table_id === stored.table.id);
+  const filtered = stored.view === undefined ? [] : declaredOver(catalog, direct);
   const around = [...declarationsAround(catalog, stored), ...filtered];
   if (!isSame(input, place, around)) throw ofFile(place);
   const tables = around.map((one): ManifestTable => {
@@ -354,51 +329,4 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
     return one.view?.base === place.name ? { ...one, view: { ...one.view, base: to.name } } : one;
   });
   return { kind: "apply", target: place.target, manifest: manifestOf(input, tables), replaced, of: "known" };
-}
-
-/** @throws invalid_target */
-function folderOf({ database }: ChangeInput, text: string): { readonly path: string; readonly folder: string } {
-  const { text: path } = parseTarget(`${database}/${text}`);
-  return { path, folder: folderSchema(path) };
-}
-
-function isIn(folder: string, name: string): boolean {
-  return name === folder || name.startsWith(`${folder}/`);
-}
-
-function createFolder(input: ChangeInput, { folder: text, if_exists: ifExists }: Of<"create_folder">): Step {
-  const { folder, path } = folderOf(input, text);
-  if (!input.folders.some((name) => isIn(folder, name))) return { kind: "create_folder", folder };
-  if (ifExists !== "error") return { kind: "nothing" };
-  throw appError("folder_exists", {
-    detail: `The folder ${path} exists already.`,
-    hint: `List its tables: cli ls ${path}`,
-    meta: { folder: path },
-  });
-}
-
-function dropFolder(input: ChangeInput, change: Of<"drop_folder">): Step {
-  const { catalog, folders } = input;
-  const { folder, path } = folderOf(input, change.folder);
-  const inside = folders.filter((name) => isIn(folder, name));
-  if (inside.length === 0 && change.if_not_exists === "ignore") return { kind: "nothing" };
-  if (inside.length === 0) {
-    throw appError("folder_not_found", {
-      detail: `The folder ${path} does not exist.`,
-      hint: folders.length === 0 ? "The database has no folder." : `Its folders are: ${folders.join(", ")}`,
-      meta: { folder: path },
-    });
-  }
-  const views = catalog.views.filter((view) => isIn(folder, view.folder)).toReversed();
-  const tables = catalog.tables.filter((table) => isIn(folder, table.folder));
-  const dropped: Stored[] = [
-    ...views.flatMap(({ folder: of, name }) => findStored(catalog, of, name) ?? []),
-    ...tables.map((table): Stored => ({ table })),
-  ];
-  if (!change.force) {
-    const content = dropped.map((one) => `'${(one.view ?? one.table).folder}/${nameOf(one)}'`);
-    const below = inside.filter((name) => name !== folder).map((name) => `the folder '${name}'`);
-    refuseDependents(`The folder ${path}`, [...content, ...below], `With its content: cli drop-dir ${path} -r`);
-  }
-  return { kind: "drop", dropped, folders: inside };
 }

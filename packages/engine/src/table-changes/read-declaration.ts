@@ -57,13 +57,12 @@ export function makerOf({ tables }: Catalog, { folder, rows_of: rowsOf }: Catalo
 export function declarationOf(catalog: Catalog, { table, view }: Stored): ManifestTable {
   if (view !== undefined) return declareView(catalog, table, view);
   const maker = makerOf(catalog, table);
-  return maker === undefined ? declareTable(table) : declareIteratorView(table, maker);
+  return maker === undefined ? declareTable(table) : declareIteratorView(catalog, table, maker);
 }
 
 /** Declares the filtered ones of the views over a table or view, which have its rows. */
-export function declaredOver(catalog: Catalog, { table }: Stored, over: readonly Stored[]): readonly ManifestTable[] {
-  const filtered = over.filter((one) => one.view?.table_id === table.id && !isBroken(one));
-  return filtered.map((one) => declarationOf(catalog, one));
+export function declaredOver(catalog: Catalog, over: readonly Stored[]): readonly ManifestTable[] {
+  return over.filter((one) => !isBroken(one)).map((one) => declarationOf(catalog, one));
 }
 
 function declareTable(table: CatalogTable): ManifestTable {
@@ -269,11 +268,20 @@ export function columnsShown(catalog: Catalog, { table, view }: Stored): readonl
   if (view !== undefined) return view.definition.columns.map(({ name }) => name);
   const maker = makerOf(catalog, table);
   const own = table.columns.filter(({ is_hidden: isHidden, name }) => isHidden !== true && isOwn(name));
-  const above = maker === undefined ? [] : columnsShown(catalog, { table: maker });
+  const above =
+    maker === undefined ? [] : (shownOfBase(catalog, table, maker) ?? columnsShown(catalog, { table: maker }));
   return [...new Set([...above, ...own.map(({ name }) => name)])];
 }
 
-function declareIteratorView(table: CatalogTable, maker: CatalogTable): ManifestTable {
+/** The columns of its base that an iterator view shows; null for all. */
+function shownOfBase(catalog: Catalog, { rows_of: rowsOf }: CatalogTable, maker: CatalogTable): string[] | null {
+  if (rowsOf?.columns === undefined) return null;
+  const kept = new Set(rowsOf.columns.map(({ name }) => name));
+  const all = columnsShown(catalog, { table: maker });
+  return all.every((name) => kept.has(name)) ? null : all.filter((name) => kept.has(name));
+}
+
+function declareIteratorView(catalog: Catalog, table: CatalogTable, maker: CatalogTable): ManifestTable {
   const { computed } = maker.columns.find(({ name }) => name === table.rows_of?.column) ?? {};
   const made = computed == null ? undefined : madeRowsIn(computed.expr);
   if (computed == null || made === undefined) throw broken(table, table.name);
@@ -296,7 +304,7 @@ function declareIteratorView(table: CatalogTable, maker: CatalogTable): Manifest
     view: {
       base: maker.name,
       filter: condition === null ? null : { text: condition.text, expr: condition.expr },
-      columns: null,
+      columns: shownOfBase(catalog, table, maker),
       ...(selected.length === 0 ? {} : { selected }),
       iterator: iteratorOf(made, table.rows_of?.text ?? ""),
     },

@@ -4,9 +4,10 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SqlConnection } from "../ports.ts";
 import { applyOnce } from "../schema/apply-schema.ts";
+import type { ChangeInput, Step } from "./change-step.ts";
 import { nameOf } from "./dependents.ts";
 import { withinDatabase } from "./describe-change.ts";
-import { type ChangeInput, planChange, type Step } from "./plan-change.ts";
+import { planChange } from "./plan-change.ts";
 import { findStored, type Stored } from "./read-declaration.ts";
 
 /** Bytes of a name that stay when it gets another end. PostgreSQL's names have at most 63. */

@@ -1,0 +1,55 @@
+import { appError } from "@appdb/contract/errors";
+import { parseTarget } from "@appdb/contract/names";
+import { folderSchema } from "../target.ts";
+import type { ChangeInput, Of, Step } from "./change-step.ts";
+import { nameOf, refuseDependents } from "./dependents.ts";
+import { findStored, type Stored } from "./read-declaration.ts";
+
+/** @throws folder_exists, invalid_target */
+export function createFolder(input: ChangeInput, { folder: text, if_exists: ifExists }: Of<"create_folder">): Step {
+  const { folder, path } = folderOf(input, text);
+  if (!input.folders.some((name) => isIn(folder, name))) return { kind: "create_folder", folder };
+  if (ifExists !== "error") return { kind: "nothing" };
+  throw appError("folder_exists", {
+    detail: `The folder ${path} exists already.`,
+    hint: `List its tables: cli ls ${path}`,
+    meta: { folder: path },
+  });
+}
+
+/** @throws folder_not_found, has_dependents, invalid_target */
+export function dropFolder(input: ChangeInput, change: Of<"drop_folder">): Step {
+  const { catalog, folders } = input;
+  const { folder, path } = folderOf(input, change.folder);
+  const inside = folders.filter((name) => isIn(folder, name));
+  if (inside.length === 0 && change.if_not_exists === "ignore") return { kind: "nothing" };
+  if (inside.length === 0) {
+    throw appError("folder_not_found", {
+      detail: `The folder ${path} does not exist.`,
+      hint: folders.length === 0 ? "The database has no folder." : `Its folders are: ${folders.join(", ")}`,
+      meta: { folder: path },
+    });
+  }
+  const views = catalog.views.filter((view) => isIn(folder, view.folder)).toReversed();
+  const tables = catalog.tables.filter((table) => isIn(folder, table.folder));
+  const dropped: Stored[] = [
+    ...views.flatMap(({ folder: of, name }) => findStored(catalog, of, name) ?? []),
+    ...tables.map((table): Stored => ({ table })),
+  ];
+  if (!change.force) {
+    const content = dropped.map((one) => `'${(one.view ?? one.table).folder}/${nameOf(one)}'`);
+    const below = inside.filter((name) => name !== folder).map((name) => `the folder '${name}'`);
+    refuseDependents(`The folder ${path}`, [...content, ...below], `With its content: cli drop-dir ${path} -r`);
+  }
+  return { kind: "drop", dropped, folders: inside };
+}
+
+/** @throws invalid_target */
+function folderOf({ database }: ChangeInput, text: string): { readonly path: string; readonly folder: string } {
+  const { text: path } = parseTarget(`${database}/${text}`);
+  return { path, folder: folderSchema(path) };
+}
+
+function isIn(folder: string, name: string): boolean {
+  return name === folder || name.startsWith(`${folder}/`);
+}
