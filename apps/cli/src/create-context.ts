@@ -124,10 +124,25 @@ function findAhead(daemon: EnsureDaemonDeps): Promise<FoundDaemon | undefined> {
 function lazyStream(node: NodeJS.Process, name: "stdout" | "stderr"): TextStream {
   return {
     write: (text) => node[name].write(text),
+    whenReady: async () => await takesMore(node[name]),
     get isTTY() {
       return node[name].isTTY;
     },
   };
+}
+
+/** What has failed takes no more; the listener of its error ends the program (run-program.ts). */
+async function takesMore(stream: NodeJS.WriteStream): Promise<void> {
+  if (!stream.writableNeedDrain || stream.errored != null) return;
+  await new Promise<void>((resolve) => {
+    const settle = () => {
+      stream.off("drain", settle);
+      stream.off("error", settle);
+      resolve();
+    };
+    stream.on("drain", settle);
+    stream.on("error", settle);
+  });
 }
 
 /** Streams of the command-line parser. It prints help; errors are printed by us, so its empty lines are dropped. */
