@@ -155,6 +155,14 @@ test("a slow pipe gets all rows of SQL, and output that cannot be written is an 
   expect(file).toMatchObject({ code: 1, stderr: expect.stringContaining("/dev/full cannot be written: no space") });
 }, 120_000);
 
+test("the request of docs/data-api.md reaches the daemon", async () => {
+  await using project = await makeProject(APP);
+  await expectExit(project, 0, "schema", "update", "app.py", "main", "-f");
+  const [, typed = ""] = /```sh\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, "docs/data-api.md"), "utf8")) ?? [];
+  const { stderr, stdout } = await project.type(typed);
+  expect([stdout, stderr]).toEqual([expect.stringContaining('{"rows":[[1]]}'), ""]);
+});
+
 test("a cut-off export leaves no file, a cut-off insert no rows, and piped rows have no limit", async () => {
   await using project = await makeProject(APP);
   await expectExit(project, 0, "schema", "update", "app.py", "main", "-f");

@@ -20,7 +20,7 @@ export function refuseLostFolder(argv: readonly string[]): void {
   process.exitCode = exitCodeOf("usage", NOUNS[argv[0] ?? ""]?.has_plan ?? false);
 }
 
-/** Reports that the output was not written, and fails. The process ends at once: nobody reads the rest. */
+/** Reports that the output was not written, and fails. The process ends at once: the rest has no reader. */
 export function failOutput(error: Error): never {
   const reason = isDiskFull(error) ? "no space is left on its disk" : error.message;
   const problem = appError(isDiskFull(error) ? "disk_full" : "usage", {

@@ -23,7 +23,7 @@ export async function forwardAnswer({ body, status }: PodAnswer, reply: FastifyR
 /**
  * Sends a pod's document as bytes. Its size depends on the members: parsed documents would fill the memory of the
  * control plane, and parsing them would delay other organizations.
- * @throws the pod's refusals; database_not_reached for an answer that is no document
+ * @throws the pod's refusals; database_not_reached for an answer of another type
  */
 export async function forwardDocument(
   pod: DatabaseAddress,
