@@ -92,7 +92,7 @@ test("addresses of other databases, and forged or cut requests, are refused", { 
   ]) {
     const answers = await Promise.all(["main", "none", "-x"].map((db) => fetch(origin + pathOf(db))));
     const problems = await Promise.all(
-      answers.map(async (answer) => ({ ...Object(await answer.json()), request_id: "" })),
+      answers.map(async (answer) => ({ ...Object(await answer.json()), instance: "" })),
     );
     expect(problems[0]).toMatchObject({ code: "media_address_invalid", status: 403 });
     expect(problems.slice(1)).toEqual([problems[0], problems[0]]);
