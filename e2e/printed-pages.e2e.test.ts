@@ -28,6 +28,7 @@ const ELSEWHERE = {
   "docs/handlers.md": "apps/runtime/src/http/printed-handlers.contract.test.ts",
   "docs/changing-tables.md": "e2e/both-targets.e2e.test.ts",
   "docs/columns.md": "apps/runtime/src/http/printed-pages.db.test.ts",
+  "docs/data-api.md": "e2e/row-files.e2e.test.ts",
   "docs/defaults.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/expressions.md": "apps/runtime/src/http/printed-pages.db.test.ts",
   "docs/indexes.md": "apps/runtime/src/http/printed-pages.db.test.ts",

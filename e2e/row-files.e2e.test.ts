@@ -131,6 +131,38 @@ test("pyarrow reads exported Parquet, and its own files are inserted, local and 
   await roundTrip(project, python, "cloud://acme:main");
 }, 300_000);
 
+test("a slow pipe gets all rows of SQL, and output that cannot be written is an error of each command", async () => {
+  await using project = await makeProject(APP);
+  await expectExit(project, 0, "schema", "update", "app.py", "main", "-f");
+  const asked = 'cli query "select generate_series(1, 400000)" --csv';
+  // the pipe is full long before the rows end
+  expect((await project.type(`${asked} | (sleep 2; wc -l)`)).stdout.trim()).toBe("400001");
+  expect((await project.type(`${asked} | head -1`)).stdout).toBe("generate_series\n");
+  if (process.platform !== "linux") return;
+  for (const command of [
+    "ls main",
+    "count main/kinds",
+    "export main/kinds",
+    asked.slice(4),
+    "config --json",
+    "--version",
+  ]) {
+    const { code, stderr } = await project.type(`cli ${command} > /dev/full`);
+    expect([command, code]).toEqual([command, 1]);
+    expect(stderr).toContain("error: The output of the command cannot be written: ");
+  }
+  const file = await project.type("cli export main/kinds -o /dev/full");
+  expect(file).toMatchObject({ code: 1, stderr: expect.stringContaining("/dev/full cannot be written: no space") });
+}, 120_000);
+
+test("the request of docs/data-api.md reaches the daemon", async () => {
+  await using project = await makeProject(APP);
+  await expectExit(project, 0, "schema", "update", "app.py", "main", "-f");
+  const [, typed = ""] = /```sh\n([\s\S]*?)```/.exec(readFileSync(join(ROOT, "docs/data-api.md"), "utf8")) ?? [];
+  const { stderr, stdout } = await project.type(typed);
+  expect([stdout, stderr]).toEqual([expect.stringContaining('{"rows":[[1]]}'), ""]);
+});
+
 test("a cut-off export leaves no file, a cut-off insert no rows, and piped rows have no limit", async () => {
   await using project = await makeProject(APP);
   await expectExit(project, 0, "schema", "update", "app.py", "main", "-f");

@@ -2,6 +2,10 @@
 const [, , first, second] = process.argv;
 const loaded = new Map();
 if (second === undefined && (first === "--version" || first === "-v")) {
+  process.stdout.on("error", ({ message }) => {
+    process.stderr.write(`error: The output of the command cannot be written: ${message}.\n`);
+    process.exit(1);
+  });
   process.stdout.write("@VERSION@\n");
 } else {
   keepCompiled();

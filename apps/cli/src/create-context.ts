@@ -124,10 +124,25 @@ function findAhead(daemon: EnsureDaemonDeps): Promise<FoundDaemon | undefined> {
 function lazyStream(node: NodeJS.Process, name: "stdout" | "stderr"): TextStream {
   return {
     write: (text) => node[name].write(text),
+    whenReady: async () => await takesMore(node[name]),
     get isTTY() {
       return node[name].isTTY;
     },
   };
+}
+
+/** What has failed takes no more; the listener of its error ends the program (run-program.ts). */
+async function takesMore(stream: NodeJS.WriteStream): Promise<void> {
+  if (!stream.writableNeedDrain || stream.errored != null) return;
+  await new Promise<void>((resolve) => {
+    const settle = () => {
+      stream.off("drain", settle);
+      stream.off("error", settle);
+      resolve();
+    };
+    stream.on("drain", settle);
+    stream.on("error", settle);
+  });
 }
 
 /** Streams of the command-line parser. It prints help; errors are printed by us, so its empty lines are dropped. */
@@ -141,20 +156,36 @@ function parserProcess(node: NodeJS.Process): StricliProcess {
 
 /** Ctrl-C before a question is shown also cancels it. */
 export function createPrompt(out: Output, signal: AbortSignal): Prompt {
-  const ask = async <T>(show: (clack: typeof import("@clack/prompts")) => Promise<T | symbol>): Promise<T> => {
+  type Show<T> = (clack: typeof import("@clack/prompts"), signal: AbortSignal) => Promise<T | symbol>;
+  const ask = async <T>(show: Show<T>): Promise<T> => {
     const [clack, { appError }] = await Promise.all([import("@clack/prompts"), import("@appdb/contract/errors")]);
     out.status("");
-    const answer = signal.aborted ? undefined : await show(clack);
+    const answer = signal.aborted ? undefined : await untilCtrlD(signal, (ended) => show(clack, ended));
     if (!signal.aborted && !clack.isCancel(answer)) return answer as T;
     throw appError("interrupted", { detail: "The question was cancelled. Nothing was changed." });
   };
   const output = process.stderr;
   return {
-    confirm: (message) => ask<boolean>(({ confirm }) => confirm({ message, initialValue: false, output, signal })),
-    text: (message) => ask<string>(({ text }) => text({ message, output, signal })),
+    confirm: (message) =>
+      ask<boolean>(({ confirm }, ended) => confirm({ message, initialValue: false, output, signal: ended })),
+    text: (message) => ask<string>(({ text }, ended) => text({ message, output, signal: ended })),
     // no mask: even the length of a secret is information
-    secret: (message) => ask<string>(({ password }) => password({ message, mask: "", output, signal })),
+    secret: (message) => ask<string>(({ password }, ended) => password({ message, mask: "", output, signal: ended })),
   };
+}
+
+/** Asks a question that Ctrl-D cancels too: its reader of keys ends then, and the question would never be answered. */
+async function untilCtrlD<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const ended = new AbortController();
+  const listen = (keys: Buffer | string) => {
+    if (keys.toString().includes("\x04")) ended.abort();
+  };
+  process.stdin.on("data", listen);
+  try {
+    return await ask(AbortSignal.any([signal, ended.signal]));
+  } finally {
+    process.stdin.off("data", listen);
+  }
 }
 
 async function* bytesOf(stream: NodeJS.ReadableStream): AsyncGenerator<Uint8Array> {

@@ -41,5 +41,7 @@ function hasCurrentFolder(): boolean {
 }
 
 const argv = process.argv.slice(2);
-if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-v")) process.stdout.write(`${VERSION}\n`);
-else void start(argv);
+if (argv.length === 1 && (argv[0] === "--version" || argv[0] === "-v")) {
+  process.stdout.on("error", async (error) => (await import("./run-program.ts")).failOutput(error));
+  process.stdout.write(`${VERSION}\n`);
+} else void start(argv);

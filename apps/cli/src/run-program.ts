@@ -1,13 +1,15 @@
+import { writeSync } from "node:fs";
 import { appError, toProblem } from "@appdb/contract/errors";
+import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { NOUNS } from "./command-table.ts";
 import { createContext } from "./create-context.ts";
-import { exitCodeOf } from "./output/exit-codes.ts";
+import { EXIT, exitCodeOf } from "./output/exit-codes.ts";
 import { createOutput } from "./output/output.ts";
 import type { Program } from "./program.ts";
 import type { Ahead } from "./project/read-ahead.ts";
 
-/** Commands that print until they are interrupted. */
-const READERS: ReadonlySet<string> = new Set(["logs", "events", "run", "dev"]);
+/** Commands that print without a bound, and change nothing when their reader is gone. */
+const READERS: ReadonlySet<string> = new Set(["logs", "events", "run", "dev", "query", "export"]);
 
 /** Reports that the current folder is gone, and fails. */
 export function refuseLostFolder(argv: readonly string[]): void {
@@ -16,6 +18,18 @@ export function refuseLostFolder(argv: readonly string[]): void {
   );
   createOutput(process.stdout, process.stderr, true).problem(problem, argv.includes("--json"));
   process.exitCode = exitCodeOf("usage", NOUNS[argv[0] ?? ""]?.has_plan ?? false);
+}
+
+/** Reports that the output was not written, and fails. The process ends at once: the rest has no reader. */
+export function failOutput(error: Error): never {
+  const reason = isDiskFull(error) ? "no space is left on its disk" : error.message;
+  const problem = appError(isDiskFull(error) ? "disk_full" : "usage", {
+    detail: `The output of the command cannot be written: ${reason}.`,
+    hint: "Send the output to another place. A change that the command made stays.",
+  });
+  const stderr = { write: (text: string) => writeSync(2, text) };
+  createOutput(process.stdout, stderr, true).problem(toProblem(problem), false);
+  process.exit(EXIT.failed);
 }
 
 /** Runs the command line to its end and exits. */
@@ -28,7 +42,7 @@ export async function runProgram(input: {
   const { ahead, argv, program, signal } = input;
   const world = createContext({ ahead, calls_daemon: argv[1] !== "check", node: process, program, signal });
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") process.exit(1);
+    if (error.code !== "EPIPE") failOutput(error);
     // `cli service logs main/ingest | head`: a reader that stops early ends such a command; commands that change
     // something continue
     if (READERS.has(argv[1] ?? "") || READERS.has(argv[0] ?? "")) process.exit(0);
@@ -38,6 +52,9 @@ export async function runProgram(input: {
   const { runCommandLine } = await import("./app.ts");
   await runCommandLine(argv, world);
   process.exitCode = Number(world.process.exitCode ?? 0);
+  // the listener of an error is called later
+  const { errored } = process.stdout;
+  if (errored != null && !("code" in errored && errored.code === "EPIPE")) failOutput(errored);
   // The command has ended. A normal exit would free the heap slowly, so the process exits at once after its output is
   // written.
   if (process.stdout.writableLength === 0 && process.stderr.writableLength === 0) process.exit();

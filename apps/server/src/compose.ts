@@ -57,6 +57,7 @@ import { createIdentity, type Identity } from "./identity/identity.ts";
 import type { Mail } from "./identity/mail.ts";
 import { type Attempts, createAttempts } from "./identity/second-factor/attempts.ts";
 import type { Site } from "./identity/tokens/csrf.ts";
+import { AnswerMemory } from "./pods/answer-memory.ts";
 import type { KnownPods } from "./pods/host-runtime.ts";
 import { createLocateVolume } from "./pods/locate-volume.ts";
 import { CallerLimits } from "./requests/caller-limits.ts";
@@ -84,6 +85,7 @@ export interface ServerDeps {
   readonly blobs: BlobStore;
   readonly pods: KnownPods;
   readonly pod_access: PodAccess;
+  readonly answer_memory: AnswerMemory;
   /** Reads documents sent by tenants, within bounds. */
   readonly documents: TenantDocuments;
   readonly snapshots: KeySnapshots;
@@ -165,6 +167,7 @@ export function composeServer(input: ServerInput): ComposedServer {
     health: createHealth({ tells: problems, clock: { now: Date.now }, log }),
     more_metrics: [],
     pod_access: createLocalAccess(createLocateVolume(config)),
+    answer_memory: new AnswerMemory(),
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };
   const limits = new CallerLimits(config.quotas.api);

@@ -4,6 +4,8 @@ import { showControlsInLines } from "./show-controls.ts";
 /** Minimal interface of an output stream. */
 export interface TextStream {
   write(text: string): unknown;
+  /** Settles when the stream takes more; missing for one that always does. */
+  whenReady?(): Promise<void>;
   readonly isTTY?: boolean;
 }
 
@@ -11,6 +13,10 @@ export interface TextStream {
 export interface Output {
   /** Prints a line of the payload. */
   line(text?: string): void;
+  /** Prints foreign text of the payload: unchanged into a file or a pipe, with escaped controls on a terminal. */
+  data(text: string): void;
+  /** Waits for the reader of the payload. What prints without an end waits after each piece, or memory fills. */
+  ready(): Promise<void>;
   /** Prints a line outside the payload: progress, actions, warnings. */
   note(text: string): void;
   /** Rewrites the last line on a terminal; otherwise prints a line, once. Empty text clears it. */
@@ -37,12 +43,12 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
     clear();
     stderr.write(`${text}\n`);
   };
-  const jsonText = (text: string) => {
+  const data = (text: string) => {
     clear();
     hasPayload = true;
-    stdout.write(`${text}\n`);
+    stdout.write(`${stdout.isTTY === true ? showControlsInLines(text) : text}\n`);
   };
-  const json = (value: unknown) => jsonText(JSON.stringify(value, null, 2));
+  const json = (value: unknown) => data(JSON.stringify(value, null, 2));
   return {
     line: (text = "") => {
       clear();
@@ -63,7 +69,9 @@ export function createOutput(stdout: TextStream, stderr: TextStream, plain: bool
       hasStatus = true;
     },
     json,
-    jsonText,
+    jsonText: data,
+    data,
+    ready: async () => await stdout.whenReady?.(),
     problem: (problem, asJson) => {
       if (asJson && !hasPayload) json(problem);
       const shown = (text: string) => note(showControlsInLines(text));

@@ -1,6 +1,9 @@
-/** Escapes foreign text for one terminal line: a line break could forge a line, and ESC could control the terminal. */
+/**
+ * Escapes foreign text for one terminal line: a line break could forge a line, ESC could control the terminal, and marks
+ * of direction could show letters in another order.
+ */
 export function showControls(text: string): string {
-  return text.replace(/[\p{Cc}\u2028\u2029]/gu, (character) =>
+  return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, (character) =>
     character === "\n" ? "\\n" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }

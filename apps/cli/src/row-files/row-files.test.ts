@@ -51,10 +51,11 @@ async function read(name: string, table = TABLE): Promise<readonly string[]> {
 
 async function write(name: string, rows: readonly string[]): Promise<void> {
   using file = new OutputFile(join(folder, name));
-  const parquet = createParquet(file.file, COLUMNS.map(parquetColumn));
-  for (const row of rows) await parquet.add([cells(row)], row.length);
-  await parquet.end();
-  file.end();
+  await file.fill(async () => {
+    const parquet = createParquet(file.file, COLUMNS.map(parquetColumn));
+    for (const row of rows) await parquet.add([cells(row)], row.length);
+    await parquet.end();
+  });
 }
 
 test("rows of each type are the same after Parquet", async () => {
@@ -84,7 +85,7 @@ test("a column that the table lacks, and a file that was cut off, are refused", 
   await expect(read("d.csv")).rejects.toThrow("d.csv is a Parquet file.");
 });
 
-test("an output that was not completed leaves the previous file and no part", () => {
+test("an output that was not completed leaves the previous file and no part", async () => {
   const path = join(folder, "out.csv");
   writeFileSync(path, "before");
   expect(() => {
@@ -95,11 +96,18 @@ test("an output that was not completed leaves the previous file and no part", ()
   expect(readFileSync(path, "utf8")).toBe("before");
   {
     using file = new OutputFile(path);
-    file.write("after");
-    file.end();
+    await file.fill(async () => file.write("after"));
   }
   expect(readFileSync(path, "utf8")).toBe("after");
   expect(readdirSync(folder).filter((name) => name.endsWith(".part"))).toEqual([]);
+});
+
+test.skipIf(process.platform !== "linux")("a full disk is said with the file's name", async () => {
+  using file = new OutputFile("/dev/full");
+  await expect(file.fill(async () => file.write("rows"))).rejects.toMatchObject({
+    code: "disk_full",
+    message: "/dev/full cannot be written: no space is left on its disk.",
+  });
 });
 
 describe("a JSON array", () => {

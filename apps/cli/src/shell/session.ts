@@ -9,7 +9,7 @@ import { databaseOf, type Location, locationText, parseLocation } from "./locati
 import { findCommand } from "./parse-command.ts";
 import { placeWords } from "./place-words.ts";
 import { splitWords } from "./split-words.ts";
-import { beginsSql, cutStatement } from "./sql-text.ts";
+import { beginsSql, cutStatement, writesBySql } from "./sql-text.ts";
 import type { TableCache } from "./table-cache.ts";
 
 /** Commands that change neither tables nor databases. */
@@ -120,6 +120,8 @@ export class Session {
     else if (name === "pwd") this.#input.ctx.out.line(locationText(this.#location));
     else if (name === "shell" && !rest.includes("--help")) await this.#attempt(async () => refuseShell());
     else if (name === "psql" && !rest.includes("--help")) await this.#attempt(async () => refusePsql());
+    else if (writesBySql(words)) await this.#attempt(async () => refuseWrites());
+    else if (name.startsWith("\\")) await this.#attempt(async () => refuseShortcut(name));
     else if (name === "help" && rest.length === 0) await this.#help();
     else if (name === "help") await this.#run([...rest, "--help"]);
     else {
@@ -205,6 +207,17 @@ export class Session {
 
 function refuseShell(): never {
   throw appError("usage", { detail: "You are in the shell already.", hint: "Go to another database: cd PATH" });
+}
+
+function refuseWrites(): never {
+  throw appError("usage", {
+    detail: "SQL here only reads. Nothing was changed.",
+    hint: 'Change rows by the commands insert, update and delete: delete docs --where "id < 9"',
+  });
+}
+
+function refuseShortcut(name: string): never {
+  throw appError("usage", { detail: `The shell has no shortcut ${name}.`, hint: "List those that it has: help" });
 }
 
 /** Both would read what is typed. */

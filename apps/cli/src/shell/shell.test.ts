@@ -15,7 +15,7 @@ import { resolvePath } from "./location.ts";
 import { placeWords } from "./place-words.ts";
 import { Session } from "./session.ts";
 import { splitWords } from "./split-words.ts";
-import { beginsSql, cutStatement } from "./sql-text.ts";
+import { beginsSql, cutStatement, writesBySql } from "./sql-text.ts";
 
 const TABLES = [dataTable("docs"), dataTable("reports/days")];
 const DOCS: DaemonAnswers = {
@@ -275,4 +275,18 @@ test("keeps lines in a private file, without those that can have secrets", () =>
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
+});
+
+test.each([
+  ["delete from docs;", true],
+  ["INSERT INTO docs VALUES (1)", true],
+  ["update docs set n = 1", true],
+  ["drop table docs", true],
+  ["create table x (n int)", true],
+  ["delete docs 7", false],
+  ["update docs 7 --set n=1", false],
+  ["insert docs rows.csv", false],
+  ["drop docs", false],
+])("whether %j is SQL that writes: %s", (line, isSql) => {
+  expect(writesBySql(line.split(" "))).toBe(isSql);
 });

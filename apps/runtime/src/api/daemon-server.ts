@@ -20,6 +20,7 @@ import { mediaHandlers } from "../media/store-handlers.ts";
 import { createLocalDatabase, deleteLocalDatabase, listLocalDatabases } from "../services/local-databases.ts";
 import { findOutdatedServices } from "../services/outdated-services.ts";
 import { planServiceUpdate, pruneLocalServices, updateLocalServices } from "../services/update-services.ts";
+import { openAddressed } from "./forged-address.ts";
 import { checkClientVersion, checkToken } from "./handshake.ts";
 import { addUnread, createJsonApi, type Handlers, mountApi } from "./json-api.ts";
 import { psqlHandlers } from "./psql-routes.ts";
@@ -165,6 +166,10 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
     checkClientVersion(header(headers[CLIENT_VERSION_HEADER]));
   };
   const app = createJsonApi({ log: deps.log, name: "daemon", close: "all", authorize });
+  const data = dataHandlers(async ({ db }: { readonly db: string }) => {
+    const { name, sql } = await openKnown(deps, db);
+    return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };
+  });
   mountApi(app, deps, LOCAL_API, {
     ...daemonHandlers(app, deps),
     ...jobHandlers(deps),
@@ -172,10 +177,8 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
       ({ db }: { readonly db: string }) => deps.openManagedStore(db),
       ({ db }) => `${MEDIA_STORE_PATH}/${db}`,
     ),
-    ...dataHandlers(async ({ db }: { readonly db: string }) => {
-      const { name, sql } = await openKnown(deps, db);
-      return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };
-    }),
+    ...data,
+    fileShow: (call) => openAddressed("file", call.query.token, () => data.fileShow(call)),
     ...queryHandlers<{ readonly db: string }>(deps.log, {
       openReads: async ({ params: { db } }) => deps.readsOf(await openKnown(deps, db)),
       openSql: async ({ db }) => deps.sqlReadsOf(await openKnown(deps, db)),
@@ -201,10 +204,12 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
 const STORE_ADDRESS = `${MEDIA_STORE_PATH}/:db/:name`;
 
 async function answerAddress(deps: DaemonDeps, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-  const store = await deps.openManagedStore((request.params as { readonly db: string }).db);
+  const { db } = request.params as { readonly db: string };
+  const token = request.url.slice(request.url.indexOf("?") + 1);
+  const store = await openAddressed("store", token, () => deps.openManagedStore(db));
   const { body, headers, status } = await store.handle({
     method: request.method,
-    token: request.url.slice(request.url.indexOf("?") + 1),
+    token,
     headers: request.headers,
     body: request.raw,
     id: request.id,

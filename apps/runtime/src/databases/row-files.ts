@@ -1,4 +1,4 @@
-import { appError } from "@appdb/contract/errors";
+import { randomBytes } from "node:crypto";
 import { HOME_STORE, type MediaPlace } from "@appdb/contract/media-place";
 import { parseDatabaseUri } from "@appdb/contract/names";
 import { urlOf } from "@appdb/contract/routes/api";
@@ -10,6 +10,7 @@ import { references, withReferences } from "@appdb/engine/answers/media-addresse
 import { hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
+import { AddressTokens } from "@appdb/media/files/address-tokens";
 import { type OpenMedia, openMedia } from "../media/open-media.ts";
 
 /** A browser asks again, so that a person who signed out or left sees no file. */
@@ -55,7 +56,7 @@ export class RowFiles implements AsyncDisposable {
 
   /** @throws media_address_invalid, media_not_found, media_unreachable and other errors of stores */
   async read(token: string, request: FileRequest): Promise<RouteAnswer> {
-    if (!(await hasCatalog(this.#deps.sql))) throw unknownToken();
+    if (!(await hasCatalog(this.#deps.sql))) refuseFileToken(token);
     const { files } = await this.#open();
     const file = await files.open(files.readAddress(token), request.signal);
     const answer = await fileAnswer(file, request, REVALIDATED);
@@ -101,9 +102,8 @@ export class RowFiles implements AsyncDisposable {
   }
 }
 
-function unknownToken(): Error {
-  return appError("media_address_invalid", {
-    detail: "The address of the file is not valid. The database has no files.",
-    hint: "Read the row again: its response has a new address.",
-  });
+/** Refuses the token of an address where no database made one. @throws media_address_invalid */
+export function refuseFileToken(token: string): never {
+  new AddressTokens(randomBytes(32), 0).read(token);
+  throw new TypeError("A token is not of a random secret.");
 }

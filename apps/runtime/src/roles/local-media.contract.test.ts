@@ -84,7 +84,19 @@ test("addresses of other databases, and forged or cut requests, are refused", { 
   expect((await fetch(address.replace("?", "?x"), { method: "PUT", body: "abcd" })).status).toBe(403);
   expect(
     (await fetch(address.replace("/_media/main/", "/_media/other/"), { method: "PUT", body: "abcd" })).status,
-  ).toBe(404);
+  ).toBe(403);
+  // names of databases cannot be guessed
+  for (const pathOf of [
+    (db: string) => `/_media/${db}/a.txt?forged`,
+    (db: string) => `/v1/databases/${db}/file?token=forged`,
+  ]) {
+    const answers = await Promise.all(["main", "none", "-x"].map((db) => fetch(origin + pathOf(db))));
+    const problems = await Promise.all(
+      answers.map(async (answer) => ({ ...Object(await answer.json()), instance: "" })),
+    );
+    expect(problems[0]).toMatchObject({ code: "media_address_invalid", status: 403 });
+    expect(problems.slice(1)).toEqual([problems[0], problems[0]]);
+  }
   expect((await fetch(address, { method: "PUT", body: "abc" })).status).toBe(422);
   expect((await fetch(address)).status).toBe(405);
   for (const path of ["/v1/databases", "/_media/main/../../v1/databases", "/_media/main/a.txt/"]) {

@@ -6,6 +6,10 @@ import type { Secret } from "@appdb/system/secret";
 import { connectPod } from "./connect-pod.ts";
 import type { PodAnswer } from "./pod-client.ts";
 
+const FIRST_ERROR = 400;
+/** Maximum size of a pod's refusal. */
+const MAX_PROBLEM_BYTES = 4_000_000;
+
 /** How the API of a pod is reached. */
 export interface PodAddress {
   readonly endpoint: PodEndpoint;
@@ -17,11 +21,13 @@ export interface FetchPodInput extends PodAddress {
   readonly silence_ms: number;
   /** Maximum size of an answer that is read as a whole. */
   readonly max_bytes: number;
+  /** Counts the bytes of such an answer as they arrive. @throws what refuses it */
+  readonly count?: ((signal: AbortSignal) => (bytes: number) => void) | undefined;
 }
 
 /** `fetch` to a pod's API, with its token. A body that is a stream goes piece by piece. */
 export function fetchPod(input: FetchPodInput): FetchLike<PodAnswer, string | AsyncIterable<Uint8Array>> {
-  const { max_bytes: maxBytes, endpoint, silence_ms: silenceMs, token } = input;
+  const { count, max_bytes: maxBytes, endpoint, silence_ms: silenceMs, token } = input;
   return async (path, { body, headers: extraHeaders, method, signal }) => {
     const length = typeof body === "string" ? { "content-length": String(Buffer.byteLength(body)) } : {};
     const headers = { authorization: `Bearer ${token.reveal()}`, ...extraHeaders, ...length };
@@ -38,16 +44,24 @@ export function fetchPod(input: FetchPodInput): FetchLike<PodAnswer, string | As
     // the answer reports the reason, because the pod may refuse the rest of the body
     else pipeline(body, sending).catch((error: unknown) => sending.destroy(toError(error)));
     const answer = await answered;
-    return { status: answer.statusCode ?? 0, body: answer, text: () => readText(answer, maxBytes) };
+    const status = answer.statusCode ?? 0;
+    const most = status < FIRST_ERROR ? maxBytes : Math.min(maxBytes, MAX_PROBLEM_BYTES);
+    const counted = signal === undefined ? undefined : count?.(signal);
+    return { status, body: answer, text: () => readText(answer, most, counted) };
   };
 }
 
-async function readText(answer: IncomingMessage, maxBytes: number): Promise<string> {
+async function readText(
+  answer: IncomingMessage,
+  maxBytes: number,
+  counted: ((bytes: number) => void) | undefined,
+): Promise<string> {
   const pieces: Buffer[] = [];
   let bytes = 0;
   for await (const piece of answer) {
     bytes += (piece as Buffer).length;
     if (bytes > maxBytes) throw new Error("The pod's answer is too long.");
+    counted?.(bytes);
     pieces.push(piece as Buffer);
   }
   return Buffer.concat(pieces).toString("utf8");

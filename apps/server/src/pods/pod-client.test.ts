@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Secret } from "@appdb/system/secret";
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { AnswerMemory } from "./answer-memory.ts";
 import { askHealth } from "./ask-pod.ts";
 import { checkDocument, podClient } from "./pod-client.ts";
 
@@ -90,6 +91,21 @@ test("a pod that sends single bytes times out", async () => {
 test.each(["", "null", "5"])("the document %j is refused as not of the contract", async (text) => {
   await using pod = await openPod([text]);
   await expect(pod.client.call("treeList", {})).rejects.toMatchObject({ code: "database_not_reached" });
+});
+
+test("a document beyond what its organization may hold is refused, also while it arrives", async () => {
+  await using pod = await openPod(Array.from({ length: 50 }, () => " ".repeat(1_000_000)));
+  const memory = new AnswerMemory();
+  const address = { uri, endpoint: pod.endpoint, token: new Secret("token") };
+  const client = podClient({ ...address, count: (signal) => memory.open("acme", signal) });
+  const ended = new AbortController();
+  const read = () => client.text("treeList", {}, { signal: ended.signal });
+  const answers = await Promise.allSettled([read(), read(), read(), read()]);
+  const refused = answers.flatMap((one) => (one.status === "rejected" ? [one.reason.code] : []));
+  expect(new Set(refused)).toEqual(new Set(["rate_limited"]));
+  expect(refused.length).toBeLessThan(4);
+  ended.abort();
+  expect(await client.text("treeList", {}, { signal: new AbortController().signal })).toHaveLength(50_000_000);
 });
 
 test.each(["null", "5", '"x"'])("a line %j that is not an object is refused", async (line) => {

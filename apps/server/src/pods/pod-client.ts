@@ -1,10 +1,10 @@
 import type { IncomingMessage } from "node:http";
 import { type Client, createClient, type Fetched } from "@appdb/contract/clients/client";
-import { appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import type { Schema } from "@appdb/contract/routes/api";
 import { POD_API } from "@appdb/contract/routes/pod-api";
 import { findTooMany } from "@appdb/http/value-bounds";
-import { fetchPod, type PodAddress } from "./fetch-pod.ts";
+import { type FetchPodInput, fetchPod, type PodAddress } from "./fetch-pod.ts";
 
 /** Longer than any silence of a pod: functions, statements and imports have lower limits. */
 const SILENCE_MS = 900_000;
@@ -17,6 +17,8 @@ const UNAUTHORIZED = 401;
 /** How the pod of a database is reached. */
 export interface DatabaseAddress extends PodAddress {
   readonly uri: string;
+  /** Counts documents for a request of an organization; missing for work of the server itself. */
+  readonly count?: FetchPodInput["count"];
 }
 
 export type PodClient = Client<typeof POD_API, PodAnswer>;
@@ -43,7 +45,7 @@ export function podClient({ uri, ...address }: DatabaseAddress, silenceMs = SILE
       return answer;
     },
     headers: () => ({}),
-    lost: (_route, cause) => podUnreachable(uri, cause),
+    lost: (_route, cause) => (cause instanceof AppError ? cause : podUnreachable(uri, cause)),
     interrupted: (cause) => podUnreachable(uri, cause),
     failed: (_route, _what, cause) => podUnreachable(uri, cause),
     check: (schema, document) => checkDocument(uri, schema, document),

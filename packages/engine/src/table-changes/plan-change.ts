@@ -1,10 +1,9 @@
 import { appError } from "@appdb/contract/errors";
 import { type Manifest, type ManifestTable, tableSchema } from "@appdb/contract/manifest";
 import { wrongName } from "@appdb/contract/manifest-names";
-import { parseTablePath, parseTarget, type TablePath } from "@appdb/contract/names";
-import type { TableChange } from "@appdb/contract/routes/table-changes";
+import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import { VERSION } from "@appdb/contract/version";
-import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
+import type { Catalog } from "../catalog/catalog.ts";
 import { queriesOf } from "../catalog/column-queries.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { planSchema } from "../schema/plan-schema.ts";

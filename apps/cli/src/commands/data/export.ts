@@ -70,11 +70,14 @@ export const exportRows = defineCommand<Flags, [path: string], Exported | undefi
     const pages = readPages((cursor) => data.rows(path, { limit: MAX_ROWS, cursor, where, order_by: undefined }));
     if (out !== undefined) {
       using file = new OutputFile(resolve(ctx.cwd, out));
-      const rows = await writeFile(file, format, pages, columns);
-      file.end();
+      const rows = await file.fill(() => writeFile(file, format, pages, columns));
       return { path: whole, rows, file: out };
     }
-    const rows = await writeText((line) => ctx.out.line(line), format, pages, columns);
+    const print = async (lines: string) => {
+      ctx.out.data(lines);
+      await ctx.out.ready();
+    };
+    const rows = await writeText(print, format, pages, columns);
     ctx.out.note(`${whole}: ${count(rows, "row")}`);
     return undefined;
   },
@@ -122,7 +125,7 @@ async function writeFile(
   pages: AsyncIterable<Page>,
   columns: DataTable["columns"],
 ): Promise<number> {
-  if (format !== "parquet") return await writeText((line) => file.write(`${line}\n`), format, pages, columns);
+  if (format !== "parquet") return await writeText(async (lines) => file.write(`${lines}\n`), format, pages, columns);
   const { createParquet } = await import("../../row-files/parquet.ts");
   const parquet = createParquet(file.file, columns.map(parquetColumn));
   let count = 0;
@@ -138,16 +141,17 @@ async function writeFile(
 }
 
 async function writeText(
-  write: (line: string) => void,
+  write: (lines: string) => Promise<void>,
   format: Format,
   pages: AsyncIterable<Page>,
   columns: DataTable["columns"],
 ): Promise<number> {
   const isCsv = format === "csv";
-  if (isCsv) write(csvLine(columns.map(({ name }) => name)));
+  if (isCsv) await write(csvLine(columns.map(({ name }) => name)));
   let count = 0;
   for await (const { rows } of pages) {
-    for (const row of rows) write(isCsv ? csvLine(csvCellsOf(row, columns)) : printExact(withColumns(row, columns)));
+    const lines = rows.map((row) => (isCsv ? csvLine(csvCellsOf(row, columns)) : printExact(withColumns(row, columns))));
+    if (lines.length > 0) await write(lines.join("\n"));
     count += rows.length;
   }
   return count;

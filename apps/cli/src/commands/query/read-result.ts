@@ -4,9 +4,9 @@ import type { ResultColumn } from "@appdb/contract/routes/data-queries";
 
 /** What takes the messages of a result (contract, data-queries.ts). */
 export interface ResultReader {
-  columns(columns: readonly ResultColumn[]): void;
+  columns(columns: readonly ResultColumn[]): void | Promise<void>;
   /** `text`: the rows as JSON, joined by commas. */
-  rows(text: string): void;
+  rows(text: string): void | Promise<void>;
 }
 
 export interface ResultEnd {
@@ -28,13 +28,13 @@ export async function readResult(
 ): Promise<ResultEnd> {
   for await (const line of linesOf(pieces, signal)) {
     if (line.startsWith(ROWS)) {
-      reader.rows(line.slice(ROWS.length, line.length - ROWS_END.length));
+      await reader.rows(line.slice(ROWS.length, line.length - ROWS_END.length));
       continue;
     }
     const message: Readonly<Record<string, unknown>> = JSON.parse(line);
     const problem = message.error === undefined ? undefined : parseProblem(JSON.stringify(message.error));
     if (problem !== undefined) throw fromProblem(problem);
-    if (message.columns !== undefined) reader.columns(message.columns as readonly ResultColumn[]);
+    if (message.columns !== undefined) await reader.columns(message.columns as readonly ResultColumn[]);
     else if (message.done !== undefined) return message.done as ResultEnd;
   }
   throw cutOff();

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { expect, test } from "vitest";
+import { createOutput } from "../../output/output.ts";
 import { type DaemonAnswers, type FakeContext, runCli } from "../../testing/fake-context.ts";
 
 const COLUMNS = [
@@ -107,6 +108,25 @@ test("an error within the rows, and a result that is cut off, fail", async () =>
   });
   const cut = answer().split("\n").slice(0, 2).join("\n");
   expect((await run(["select 1"], cut)).stderr).toContain("The result was cut off before its end.");
+});
+
+test("prints no faster than its reader reads", async () => {
+  const printed: string[] = [];
+  let hasRoom = true;
+  const stdout = {
+    write: (text: string) => {
+      expect(hasRoom, "The reader has not taken the previous text.").toBe(true);
+      hasRoom = false;
+      printed.push(text);
+    },
+    whenReady: async () => {
+      await new Promise((resolve) => setImmediate(resolve));
+      hasRoom = true;
+    },
+  };
+  const out = createOutput(stdout, { write: () => undefined }, true);
+  for (const option of ["--csv", "--json"]) expect((await run(["select 1", option], answer(), { out })).exit).toBe(0);
+  expect(printed.join("")).toContain('3,""\n{"columns"');
 });
 
 test("the name of the verb may be written", async () => {

@@ -74,7 +74,7 @@ export const run = defineCommand<Flags, [sql?: string], undefined>({
         throw error;
       },
     );
-    printer.end(end);
+    await printer.end(end);
     if (explain) return undefined;
     const more = end.has_more ? `; there are more${limit === undefined ? ": --limit" : ""}` : "";
     ctx.out.note(`${count(end.count, "row")}, ${Math.round(performance.now() - since)} ms${more}`);
@@ -149,32 +149,39 @@ function showPlace(ctx: Context, sql: string, error: unknown): void {
 }
 
 interface Printer extends ResultReader {
-  end(end: ResultEnd): void;
+  end(end: ResultEnd): void | Promise<void>;
 }
 
 function choosePrinter({ out }: Context, json: boolean, csv: boolean): Printer {
-  if (json) return jsonPrinter((line) => out.jsonText(line));
-  const print = (line: string) => out.line(line);
+  const print = async (text: string) => {
+    out.data(text);
+    await out.ready();
+  };
+  if (json) return jsonPrinter(print);
   return csv ? csvPrinter(print) : tablePrinter(print);
 }
 
-function jsonPrinter(print: (line: string) => void): Printer {
+/** Waits until the text is taken: rows arrive faster than a slow reader takes them. */
+type Print = (text: string) => Promise<void>;
+
+function jsonPrinter(print: Print): Printer {
   let isFirst = true;
   return {
-    columns: (columns) => print(`{"columns":${JSON.stringify(columns)},"rows":[`),
-    rows(rows) {
-      print(isFirst ? rows : `,${rows}`);
+    columns: async (columns) => await print(`{"columns":${JSON.stringify(columns)},"rows":[`),
+    async rows(rows) {
+      await print(isFirst ? rows : `,${rows}`);
       isFirst = false;
     },
-    end: (end) => print(`],"count":${end.count},"has_more":${end.has_more}}`),
+    end: async (end) => await print(`],"count":${end.count},"has_more":${end.has_more}}`),
   };
 }
 
-function csvPrinter(print: (line: string) => void): Printer {
+function csvPrinter(print: Print): Printer {
   return {
-    columns: (columns) => print(csvLine(columns.map(({ name }) => name))),
-    rows(rows) {
-      for (const row of cellsOf(rows)) print(csvLine(row));
+    columns: async (columns) => await print(csvLine(columns.map(({ name }) => name))),
+    async rows(rows) {
+      const lines = cellsOf(rows).map(csvLine);
+      if (lines.length > 0) await print(lines.join("\n"));
     },
     end: () => undefined,
   };
@@ -192,7 +199,7 @@ function planPrinter(print: (line: string) => void): Printer {
 }
 
 /** A table is aligned, so its rows are collected first. */
-function tablePrinter(print: (line: string) => void): Printer {
+function tablePrinter(print: Print): Printer {
   let names: readonly string[] = [];
   const lines: string[][] = [];
   return {
@@ -202,8 +209,8 @@ function tablePrinter(print: (line: string) => void): Printer {
     rows(rows) {
       for (const row of cellsOf(rows)) lines.push(row.map(shownCell));
     },
-    end() {
-      for (const line of alignColumns([[...names], ...lines])) print(line);
+    async end() {
+      for (const line of alignColumns([[...names], ...lines])) await print(line);
     },
   };
 }

@@ -3,6 +3,7 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { DatabaseState } from "@appdb/contract/routes/control-databases";
 import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import type { ControlDatabase } from "../../database/pool.ts";
+import type { AnswerMemory } from "../../pods/answer-memory.ts";
 import { databasePod } from "../../pods/database-paths.ts";
 import { type DatabaseAddress, podUnreachable } from "../../pods/pod-client.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
@@ -13,6 +14,7 @@ export interface FindPodDeps {
   readonly db: ControlDatabase;
   readonly envelope: Envelope;
   readonly pod_access: Pick<PodAccess, "endpoints">;
+  readonly answer_memory: AnswerMemory;
 }
 
 export interface FoundPod {
@@ -42,5 +44,5 @@ export async function findPod(
   const token = await findPodToken(deps, row.id);
   if (token === undefined) throw podUnreachable(uri);
   const { api } = await deps.pod_access.endpoints(databasePod(row.id));
-  return { pod: { uri, endpoint: api, token }, row };
+  return { pod: { uri, endpoint: api, token, count: (signal) => deps.answer_memory.open(org.id, signal) }, row };
 }

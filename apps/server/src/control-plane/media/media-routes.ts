@@ -5,6 +5,7 @@ import { databaseOrigin } from "../../edge/address.ts";
 import { podClient, podUnreachable } from "../../pods/pod-client.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { type FindPodDeps, type FoundPod, findPod } from "../databases/find-pod.ts";
+import { forwardDocument } from "../rows/forward-answer.ts";
 
 export interface MediaRouteDeps extends FindPodDeps {
   readonly config: Pick<ServerConfig, "gateway">;
@@ -15,11 +16,13 @@ export interface MediaRouteDeps extends FindPodDeps {
 export function addMediaRoutes(routes: ControlRoutes, deps: MediaRouteDeps): void {
   routes.add("mediaList", async ({ org, params, query, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return await podClient(pod).call("mediaList", { query }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) => client.open("mediaList", { query }, options));
+    return undefined;
   });
   routes.add("mediaUsage", async ({ org, params, query, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return await podClient(pod).call("mediaUsage", { query }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) => client.open("mediaUsage", { query }, options));
+    return undefined;
   });
   routes.add("mediaRemove", async ({ body, client, org, params, principal, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "written");

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type PodAnswer, type PodClient, podClient } from "../../pods/pod-client.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
+import { forwardAnswer, forwardDocument } from "./forward-answer.ts";
 import { forwardFile } from "./forward-file.ts";
 
 /** How often the permission of a caller with a long upload is checked again. */
@@ -11,7 +12,6 @@ const CHECK_MS = 20_000;
 /** Request headers that the pod's route reads. */
 const PASSED = ["content-type", "content-length", "content-encoding", "idempotency-key"] as const;
 const RANGE = ["range", "if-range"] as const;
-const STREAMS = ["application/x-ndjson", "application/msgpack"] as const;
 
 export interface RowRouteDeps extends FindPodDeps {
   mayStillRead(request: FastifyRequest): Promise<boolean>;
@@ -21,11 +21,13 @@ export interface RowRouteDeps extends FindPodDeps {
 export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
   routes.add("tableList", async ({ org, params, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return await podClient(pod).call("tableList", {}, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) => client.open("tableList", {}, options));
+    return undefined;
   });
   routes.add("tableShow", async ({ org, params: { db, table }, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
-    return await podClient(pod).call("tableShow", { params: { table } }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) => client.open("tableShow", { params: { table } }, options));
+    return undefined;
   });
   routes.add("rowList", async ({ org, params: { db, table }, query, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
@@ -45,7 +47,10 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
   });
   routes.add("rowCount", async ({ org, params: { db, table }, query, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
-    return await podClient(pod).call("rowCount", { params: { table }, query }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) =>
+      client.open("rowCount", { params: { table }, query }, options),
+    );
+    return undefined;
   });
   routes.add("queryRun", async ({ org, body, params: { db }, query, reply, request }) => {
     if (body.runtime !== null) throw hasRuntime();
@@ -126,15 +131,6 @@ function passed({ headers }: FastifyRequest, names: readonly string[]): Record<s
   return Object.fromEntries(
     names.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
   );
-}
-
-/** Sends the answer's bytes as data only: a pod's data comes from untrusted callers. */
-async function forwardAnswer({ body, status }: PodAnswer, reply: FastifyReply): Promise<void> {
-  const type = STREAMS.find((one) => body.headers["content-type"]?.startsWith(one) === true);
-  await reply
-    .code(status)
-    .type(type ?? "application/json; charset=utf-8")
-    .send(body);
 }
 
 function hasRuntime(): Error {

@@ -32,7 +32,7 @@ describe("tables and rows", () => {
     await using setup = await openDatabaseWithPod(server);
     const { pod } = setup;
     pod.answer = (asked, response) => {
-      if (asked.route === "GET /v1/tables") return sendJson(response, { tables: [TABLE] });
+      if (asked.route === "GET /v1/tables") return sendJson(response, { tables: [TABLE], folders: [] });
       if (asked.route === "GET /v1/tables/reports%2Fdocs")
         return sendJson(response, { ...TABLE, path: "reports/docs" });
       response.writeHead(200, { "content-type": "text/html" }).end('{"rows":[{"n":9223372036854775807}],"next":null}');
@@ -45,6 +45,15 @@ describe("tables and rows", () => {
     expect(rows.text).toBe('{"rows":[{"n":9223372036854775807}],"next":null}');
     expect(rows.headers.get("content-type")).toBe("application/json; charset=utf-8");
     expect(pod.asked.at(-1)?.route).toBe("GET /v1/tables/docs/rows?limit=7&cursor=a%26b");
+  });
+
+  test("of any length pass through as bytes", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    const comment = "x".repeat(40_000_000);
+    setup.pod.answer = (_asked, response) => sendJson(response, { tables: [{ ...TABLE, comment }], folders: [] });
+    const ask = () => server.ask("tableList", { as: setup.member, params: paramsOf(setup) } as never);
+    const answers = await Promise.all(Array.from({ length: 6 }, ask));
+    for (const { status, text } of answers) expect([status, text.length > comment.length]).toEqual([200, true]);
   });
 
   test("of a query stream through in the form that the client accepts, and no runtime reaches the pod", async () => {

@@ -6,6 +6,7 @@ import type { LineStreams } from "../../requests/line-streams.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import { recordedLines } from "../events/recorded-lines.ts";
 import { listForPlan } from "../services/services-store.ts";
+import { forwardDocument } from "./forward-answer.ts";
 
 export interface TableChangeRouteDeps extends FindPodDeps {
   readonly recordEvent: RecordEvent;
@@ -16,11 +17,15 @@ export interface TableChangeRouteDeps extends FindPodDeps {
 export function addTableChangeRoutes(routes: ControlRoutes, deps: TableChangeRouteDeps): void {
   routes.add("tableDefinition", async ({ org, params: { db, table }, reply }) => {
     const { pod } = await findPod(deps, org, db, "read");
-    return await podClient(pod).call("tableDefinition", { params: { table } }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) =>
+      client.open("tableDefinition", { params: { table } }, options),
+    );
+    return undefined;
   });
   routes.add("historyList", async ({ org, params, query, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return await podClient(pod).call("historyList", { query }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) => client.open("historyList", { query }, options));
+    return undefined;
   });
   routes.add("tableChange", async (call) => {
     const { body, params, principal, reply, request } = call;

@@ -5,6 +5,7 @@ import { type Call, type ControlRoutes, recheckCaller } from "../../requests/che
 import type { LineStreams } from "../../requests/line-streams.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import { recordedLines } from "../events/recorded-lines.ts";
+import { forwardDocument } from "../rows/forward-answer.ts";
 
 export interface WorkRouteDeps extends FindPodDeps {
   readonly recordEvent: RecordEvent;
@@ -15,11 +16,13 @@ export interface WorkRouteDeps extends FindPodDeps {
 export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void {
   routes.add("errorList", async ({ org, params, query, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return await podClient(pod).call("errorList", { query }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) => client.open("errorList", { query }, options));
+    return undefined;
   });
   routes.add("recomputePlan", async ({ org, params, body, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "changed");
-    return await podClient(pod).call("recomputePlan", { body }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) => client.open("recomputePlan", { body }, options));
+    return undefined;
   });
   routes.add("recompute", async (call) => {
     const { body, params, principal, reply, request } = call;
@@ -38,7 +41,8 @@ export function addWorkRoutes(routes: ControlRoutes, deps: WorkRouteDeps): void 
   });
   routes.add("jobList", async ({ org, params, query, reply }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
-    return await podClient(pod).call("jobList", { query }, { signal: endOf(reply) });
+    await forwardDocument(pod, reply, (client, options) => client.open("jobList", { query }, options));
+    return undefined;
   });
   routes.add("jobCancel", async (call) => {
     const { body, client, org, params, principal, reply } = call;
