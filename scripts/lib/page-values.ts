@@ -6,6 +6,7 @@ import { MAX_DECLARED } from "@appdb/contract/manifest";
 import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names";
 import { MAX_ENVIRONMENT_FILES, MAX_ENVIRONMENT_LENGTH } from "@appdb/contract/routes/control-databases";
 import { MAX_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
+import { SQL_CHARACTERS } from "@appdb/contract/routes/data-queries";
 import * as psql from "@appdb/contract/routes/psql";
 import { MAX_PATTERNS } from "@appdb/contract/service-toml";
 import { MAX_NAMES } from "@appdb/contract/views";
@@ -52,6 +53,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     MAX_READS,
     MAX_STATEMENTS,
     READER_TEMP_MB,
+    SQL_CHARACTERS,
     PSQL_SESSIONS: psql.PSQL_SESSIONS,
     PSQL_SESSIONS_OF_ORG: psql.PSQL_SESSIONS_OF_ORG,
     PSQL_CONNECTIONS: psql.PSQL_CONNECTIONS,

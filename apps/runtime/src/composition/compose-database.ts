@@ -168,6 +168,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const reads = new DatabaseReads({
     database,
     dsn: postgres.dsn(database),
+    is_own_server: true,
     application_name: POD_CONNECTIONS,
     limits,
     log,

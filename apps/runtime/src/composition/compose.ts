@@ -217,6 +217,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       const made = new DatabaseReads({
         database: name,
         dsn,
+        is_own_server: postgres.superuserDsn !== undefined,
         application_name: "appdb daemon",
         limits: config.limits,
         log,

@@ -99,6 +99,7 @@ export class SqlReads implements AsyncDisposable {
       is_single_use: true,
       max_row_bytes: limits.result_bytes,
       cancel_dsn: dsn,
+      kills_lost: true,
       application_name: applicationName,
       log,
     });
