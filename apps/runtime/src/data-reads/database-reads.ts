@@ -21,6 +21,8 @@ export interface DatabaseReadsDeps {
   /** Whether PostgreSQL runs on this machine and is ours, so that its processes may be killed. */
   readonly is_own_server: boolean;
   readonly application_name: string;
+  /** Maximum bytes of a row. */
+  readonly max_row_bytes: number;
   readonly limits: QueryLimits;
   readonly log: Logger;
   readonly row_files: RowFiles;
@@ -95,6 +97,7 @@ export class DatabaseReads implements AsyncDisposable {
       max: MAX_READS + 1,
       statement_timeout_ms: limits.statement_timeout_ms,
       idle_timeout_ms: IDLE_CONNECTION_MS,
+      max_row_bytes: this.#deps.max_row_bytes,
       kills_lost: isOwn,
       application_name: applicationName,
       log,

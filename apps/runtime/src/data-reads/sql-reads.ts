@@ -23,6 +23,8 @@ export interface SqlReadsDeps {
   /** Undefined for a PostgreSQL that is not ours. */
   readonly superuser_dsn: string | undefined;
   readonly application_name: string;
+  /** Maximum bytes of a row. */
+  readonly max_row_bytes: number;
   readonly limits: QueryLimits;
   readonly log: Logger;
 }
@@ -97,7 +99,7 @@ export class SqlReads implements AsyncDisposable {
       max: MAX_STATEMENTS,
       statement_timeout_ms: limits.statement_timeout_ms,
       is_single_use: true,
-      max_row_bytes: limits.result_bytes,
+      max_row_bytes: this.#deps.max_row_bytes,
       cancel_dsn: dsn,
       kills_lost: true,
       application_name: applicationName,

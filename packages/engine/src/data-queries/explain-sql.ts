@@ -29,12 +29,7 @@ export interface SqlFailure {
 
 /** Converts PostgreSQL's refusal of a person's statement into an error for that person. */
 export function explainSqlRefusal(error: unknown, { sql, before, temp_mb: tempMb }: SqlFailure): unknown {
-  if (error instanceof ResultTooLarge) {
-    return tooLarge(`A row of the result has more than ${error.max_bytes} bytes, the maximum.`, error, {
-      limit: "result_bytes",
-      value: error.max_bytes,
-    });
-  }
+  if (error instanceof ResultTooLarge) return rowTooLarge(error);
   if (error instanceof AppError) {
     if (error.code === "commit_unknown") return lost(error);
     // the same SQLSTATE as of a full disk, but this role never writes
@@ -89,6 +84,13 @@ export function outOfTime(ms: number, cause: unknown): Error {
     hint: `Read fewer rows, send a greater timeout_ms, or raise ${limitVariable("statement_timeout_ms")}.`,
     meta: { limit: "timeout_ms", value: ms },
     cause,
+  });
+}
+
+export function rowTooLarge(error: ResultTooLarge): Error {
+  return tooLarge(`A row of the result has more than ${error.max_bytes} bytes, the maximum.`, error, {
+    limit: "result_bytes",
+    value: error.max_bytes,
   });
 }
 
