@@ -53,7 +53,7 @@ export class SqlReads implements AsyncDisposable {
       const sql = await this.#open();
       const { explain = false, folder, limit, sql: text, timeout_ms: timeoutMs } = request;
       await runSql(
-        { sql, limits, temp_mb: READER_TEMP_MB, loadCatalog: () => this.#grant() },
+        { sql, owner: this.#deps.sql, limits, temp_mb: READER_TEMP_MB, loadCatalog: () => this.#grant() },
         { sql: text, folder, limit, timeout_ms: timeoutMs, explain, format, send, signal },
       );
     } finally {

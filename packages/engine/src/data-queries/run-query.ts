@@ -163,7 +163,11 @@ async function readStream({ sql, plan, udf, clock, result }: StreamRead): Promis
   const writer = await result.begin(final.outputs);
   return await sql.transaction(async (connection) => {
     const values = placeholders.map((placeholder) => boundValue(placeholder, versions, args));
-    await streamRows(connection, { ...result.sent(text, final.outputs), values }, { clock, result, writer });
+    await streamRows(
+      connection,
+      { ...result.sent(text, final.outputs), values },
+      { clock, result, writer, watch: sql },
+    );
     return result.count > 0 || (await isCurrent(connection, versions));
   }, ONLY_READS);
 }

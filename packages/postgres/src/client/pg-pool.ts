@@ -191,6 +191,7 @@ class PgPool implements SqlPool {
       const value = await work({
         query: (statement) => uncommitted(() => this.#run(client, statement)),
         copy: (text, rows) => uncommitted(() => copyRows(client, text, rows)),
+        process: this.#backends.get(client) ?? "",
       });
       await commit(client);
       client.release();
