@@ -1,4 +1,4 @@
-import { ResultTooLarge, type SqlResult, type Statement } from "@appdb/engine/ports";
+import { ResultTooLarge, SqlError, type SqlResult, type Statement } from "@appdb/engine/ports";
 import { type ClientBase, Query, type QueryResult } from "pg";
 import { statementError } from "./pg-errors.ts";
 import type { RawRowReader } from "./raw-row-reader.ts";
@@ -37,6 +37,8 @@ export async function runBounded(
 ): Promise<SqlResult> {
   const max = statement.max_bytes ?? Number.POSITIVE_INFINITY;
   const { pause, signal, take_row: takeRow } = statement;
+  // PostgreSQL could get the cancel before the statement, and ignore it
+  if (signal?.aborted) throw new SqlError("the statement was cancelled before it was sent", { sqlstate: "57014" });
   const rows: TextRow[] = [];
   let bytes = 0;
   let cancelling: Promise<void> | undefined;
@@ -63,7 +65,6 @@ export async function runBounded(
   reader.pause = pause;
   try {
     signal?.addEventListener("abort", stop, { once: true });
-    if (signal?.aborted) stop();
     const ended = await new Promise<EndedResult>((resolve, reject) => {
       const query = new Query<TextRow, unknown[]>(configOf(statement));
       if (takeRow !== undefined) {
