@@ -214,6 +214,13 @@ test("an error of a statement has its line and column", async () => {
   });
 });
 
+test.each([
+  ["select 'unterminated", `unterminated quoted string at or near "'unterminated".`],
+  ["with x as (delete from docs returning *) select * from x", "The statement writes. SQL of people only reads."],
+])("the error of %s has the statement's own words", async (sql, says) => {
+  await expect(ask(sql)).rejects.toMatchObject({ code: "sql_refused", message: expect.stringContaining(says) });
+});
+
 test("tables that an update adds or renames can be read at once", async () => {
   await app.update(appWith(`\n\nclass Later(Base, name="later"):\n    name: db.String\n`));
   expect((await ask("select name from later")).rows).toEqual([]);
