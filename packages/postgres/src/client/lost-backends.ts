@@ -6,7 +6,7 @@ export interface Backend {
   readonly started_at: string;
 }
 
-/** So many processes may work on for nobody before the server is restarted to end them. */
+/** So many lost processes may run before the server is restarted to end them. */
 const MAX_LOST = 2;
 const FIND =
   "select pid::text, backend_start::text as started_at from pg_catalog.pg_stat_activity where pid = any ($1::int[]) and backend_start is not null";

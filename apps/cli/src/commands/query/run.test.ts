@@ -54,7 +54,7 @@ test("a statement that begins with explain shows its plan, and errors keep their
   expect(untouched).toMatchObject([{ sql: "explain analyze select 1" }]);
 });
 
-test("a mark at the begin of a file is no part of its statement", async () => {
+test("the mark of a UTF-8 file is left out of its statement", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-query-"));
   writeFileSync(join(folder, "bom.sql"), "\uFEFFselect 1;\n");
   const { sent } = await run(["-f", join(folder, "bom.sql")]);
