@@ -33,7 +33,7 @@ export class LostBackends {
     const found = await ask(FIND, [[pid, ...this.#lost.map((one) => one.pid)]]);
     const known = new Map(this.#lost.map((one) => [one.pid, one.started_at]));
     this.#lost = found.filter((one) => (known.get(one.pid) ?? one.started_at) === one.started_at);
-    this.#log?.warn({ backend: pid, lost: this.#lost.length }, "a statement ignores its cancel and the end of its connection");
+    this.#log?.warn({ backend: pid, lost: this.#lost.length }, "a statement ignores that it is ended");
     if (this.#lost.length <= MAX_LOST) return;
     this.#log?.warn({ lost: this.#lost.length }, "these statements are killed, and PostgreSQL restarts");
     for (const one of this.#lost) this.#kill(Number(one.pid));
