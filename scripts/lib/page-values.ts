@@ -8,6 +8,7 @@ import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names"
 import { MAX_JOINS, MAX_SORT_KEYS } from "@appdb/contract/query";
 import { MAX_ENVIRONMENT_FILES, MAX_ENVIRONMENT_LENGTH } from "@appdb/contract/routes/control-databases";
 import { MAX_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
+import { SQL_CHARACTERS } from "@appdb/contract/routes/data-queries";
 import * as psql from "@appdb/contract/routes/psql";
 import { MAX_PATTERNS } from "@appdb/contract/service-toml";
 import * as texts from "@appdb/contract/text-lengths";
@@ -55,6 +56,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     MAX_READS,
     MAX_STATEMENTS,
     READER_TEMP_MB,
+    SQL_CHARACTERS,
     PSQL_SESSIONS: psql.PSQL_SESSIONS,
     PSQL_SESSIONS_OF_ORG: psql.PSQL_SESSIONS_OF_ORG,
     PSQL_CONNECTIONS: psql.PSQL_CONNECTIONS,

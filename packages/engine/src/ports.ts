@@ -71,6 +71,8 @@ export interface SqlConnection {
 
 /** A connection between BEGIN and COMMIT. */
 export interface SqlTransaction extends SqlConnection {
+  /** The number of PostgreSQL's process. */
+  readonly process: string;
   /** Runs `COPY ... FROM STDIN` with `rows`, texts of whole rows in PostgreSQL's text format, or bytes in its binary
    *  format. They are pulled as fast as PostgreSQL takes them. Returns their number. An error of `rows` ends it.
    *  @throws as `query`; the SqlError has the line of the refused row */

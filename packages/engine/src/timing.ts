@@ -54,6 +54,7 @@ export class Timing {
           work({
             query: (statement) => this.measure("db", connection.query(statement)),
             copy: (text, rows) => this.measure("db", connection.copy(text, rows)),
+            process: connection.process,
           }),
         ),
     };

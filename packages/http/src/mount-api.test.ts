@@ -1,10 +1,10 @@
 import { once } from "node:events";
-import { request } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer, request, type ServerResponse } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import { Readable } from "node:stream";
 import fastify from "fastify";
 import { expect, test } from "vitest";
-import { mountRoute } from "./mount-api.ts";
+import { endOf, mountRoute } from "./mount-api.ts";
 
 test("a client that leaves during a streamed response is no failure", async () => {
   const app = fastify();
@@ -32,4 +32,19 @@ test("a client that leaves during a streamed response is no failure", async () =
   } finally {
     await app.close();
   }
+});
+
+test("a client that left before its signal was made is noticed at once", async () => {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
+  const [, raw] = (await once(server, "request")) as [unknown, ServerResponse];
+  const early = endOf({ raw });
+  expect(early.aborted).toBe(false);
+  client.resetAndDestroy();
+  await once(raw, "close");
+  expect(early.aborted).toBe(true);
+  expect(endOf({ raw }).aborted).toBe(true);
+  server.close();
 });

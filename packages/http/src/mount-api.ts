@@ -62,9 +62,12 @@ export function mountRoute<R extends CheckedRoute, Request extends AnyRequest, R
   };
 }
 
-/** A signal that aborts when the client disconnects before the response ends. */
-export function endOf(reply: { readonly raw: { once(event: "close", listener: () => void): unknown } }): AbortSignal {
+/** A signal that aborts when the client disconnects before the response ends. It is aborted if that has happened. */
+export function endOf(reply: {
+  readonly raw: { readonly destroyed: boolean; once(event: "close", listener: () => void): unknown };
+}): AbortSignal {
   const aborted = new AbortController();
-  reply.raw.once("close", () => aborted.abort());
+  if (reply.raw.destroyed) aborted.abort();
+  else reply.raw.once("close", () => aborted.abort());
   return aborted.signal;
 }

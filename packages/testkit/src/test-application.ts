@@ -146,6 +146,7 @@ function watched(pool: SqlPool, seen: Statement[]): SqlPool {
             return connection.query(statement);
           },
           copy: (text, rows) => connection.copy(text, rows),
+          process: connection.process,
         }),
       ),
     listen: (channel, onNotify, signal) => pool.listen(channel, onNotify, signal),

@@ -51,7 +51,8 @@ test.each([
   ["select * from docs d where d.title_", ["d.title_upper"], "d.title_"],
   ["select * from notes where b", ["between", "body", "by"], "b"],
   ["SELECT * FROM notes WHE", ["WHEN", "WHERE"], "WHE"],
-  ["select reports.", ["reports.days"], "reports."],
+  ["select reports.", [], "reports."],
+  ['select * from "rep', ['"reports/days"'], '"rep'],
 ])("completes %s", async (line, found, typed) => {
   const got = await at(line);
   expect(got.typed).toBe(typed);

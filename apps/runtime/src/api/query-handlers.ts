@@ -55,8 +55,8 @@ async function sendRows(
   open: () => Promise<Run>,
 ): Promise<void> {
   const format = chooseFormat(request.headers.accept, query.rows);
-  const run = await open();
   const signal = endOf(reply);
+  const run = await open();
   const begin = () => {
     reply.hijack();
     reply.raw.writeHead(200, { ...headersOf(reply), "content-type": format.media_type });

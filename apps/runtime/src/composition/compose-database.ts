@@ -15,6 +15,7 @@ import { DatabaseReads } from "../data-reads/database-reads.ts";
 import { PsqlSessions } from "../data-reads/psql-sessions.ts";
 import { hostedCode } from "../data-reads/query-code.ts";
 import { QueryWorkers } from "../data-reads/query-workers.ts";
+import { maxRowBytes } from "../data-reads/row-bytes.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
 import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { DatabaseUse } from "../databases/database-use.ts";
@@ -165,10 +166,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
   const queryWorkers = new QueryWorkers({ clock: steady, log });
+  const rowBytes = maxRowBytes(limits.result_bytes, spec.resources.memory_mb);
   const reads = new DatabaseReads({
     database,
     dsn: postgres.dsn(database),
+    is_own_server: true,
     application_name: POD_CONNECTIONS,
+    max_row_bytes: rowBytes,
     limits,
     log,
     row_files: rowFiles,
@@ -182,6 +186,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     sql,
     superuser_dsn: postgres.superuserDsn(database),
     application_name: POD_CONNECTIONS,
+    max_row_bytes: rowBytes,
     limits,
     log,
   });

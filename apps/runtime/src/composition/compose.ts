@@ -18,6 +18,7 @@ import { DatabaseReads } from "../data-reads/database-reads.ts";
 import { PsqlSessions } from "../data-reads/psql-sessions.ts";
 import { localCode } from "../data-reads/query-code.ts";
 import { QueryWorkers } from "../data-reads/query-workers.ts";
+import { maxRowBytes } from "../data-reads/row-bytes.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { createLocalManifests, type LocalManifests } from "../databases/local-manifests.ts";
@@ -185,6 +186,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       sql,
       superuser_dsn: postgres.superuserDsn?.(name),
       application_name: "appdb daemon",
+      max_row_bytes: maxRowBytes(config.limits.result_bytes),
       limits: config.limits,
       log,
     });
@@ -217,7 +219,9 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       const made = new DatabaseReads({
         database: name,
         dsn,
+        is_own_server: postgres.superuserDsn !== undefined,
         application_name: "appdb daemon",
+        max_row_bytes: maxRowBytes(config.limits.result_bytes),
         limits: config.limits,
         log,
         row_files: rowFilesOf(name, sql),

@@ -18,7 +18,11 @@ export interface DatabaseReadsDeps {
   /** Name of the database in PostgreSQL. */
   readonly database: string;
   readonly dsn: string;
+  /** Whether PostgreSQL runs on this machine and is ours, so that its processes may be killed. */
+  readonly is_own_server: boolean;
   readonly application_name: string;
+  /** Maximum bytes of a row. */
+  readonly max_row_bytes: number;
   readonly limits: QueryLimits;
   readonly log: Logger;
   readonly row_files: RowFiles;
@@ -86,13 +90,15 @@ export class DatabaseReads implements AsyncDisposable {
   }
 
   #open(): SqlPool {
-    const { application_name: applicationName, dsn, limits, log } = this.#deps;
+    const { application_name: applicationName, dsn, is_own_server: isOwn, limits, log } = this.#deps;
     this.#pool ??= createPgPool({
       dsn,
       // one more for catalogs and versions, while all others wait for their clients
       max: MAX_READS + 1,
       statement_timeout_ms: limits.statement_timeout_ms,
       idle_timeout_ms: IDLE_CONNECTION_MS,
+      max_row_bytes: this.#deps.max_row_bytes,
+      kills_lost: isOwn,
       application_name: applicationName,
       log,
     });

@@ -68,7 +68,12 @@ beforeAll(async () => {
   await app.sql.query({ text: "create table unlisted (a int)" });
   database = new URL(app.dsn).pathname.slice(1);
   const common = { database, dsn: app.dsn, sql: app.sql, superuser_dsn: app.dsn, log: createSilentLog() };
-  reads = new SqlReads({ ...common, application_name: "test", limits: DEFAULT_LIMITS });
+  reads = new SqlReads({
+    ...common,
+    max_row_bytes: DEFAULT_LIMITS.result_bytes,
+    application_name: "test",
+    limits: DEFAULT_LIMITS,
+  });
   sessions = new PsqlSessions({
     ...common,
     sql_reads: reads,

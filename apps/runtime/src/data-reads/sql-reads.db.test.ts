@@ -70,14 +70,15 @@ afterAll(async () => {
   await app?.[Symbol.asyncDispose]();
 });
 
-function openReads(limits: Partial<typeof DEFAULT_LIMITS> = {}): SqlReads {
+function openReads(maxRowBytes = DEFAULT_LIMITS.result_bytes): SqlReads {
   return new SqlReads({
     database,
     dsn: app.dsn,
     sql: app.sql,
     superuser_dsn: app.dsn,
     application_name: "test",
-    limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 4_000, ...limits },
+    max_row_bytes: maxRowBytes,
+    limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 4_000 },
     log: createSilentLog(),
   });
 }
@@ -182,6 +183,20 @@ test("values of every kind arrive as JSON", async () => {
   ]);
 });
 
+test("a row beyond its maximum is refused with both numbers", async () => {
+  await using small = openReads(1_000);
+  expect((await ask("select repeat(chr(1), 900)", { by: small })).rows).toEqual([["\u0001".repeat(900)]]);
+  await expect(ask("select repeat(chr(1), 1100)", { by: small })).rejects.toMatchObject({
+    code: "result_too_large",
+    message: "A row of the result has more than 1000 bytes, the maximum.",
+  });
+});
+
+test("a long text that JSON escapes arrives whole", async () => {
+  const { rows } = await ask("select repeat(chr(1), 3000000) || 'ü€', 1, repeat('ab', 1000000)");
+  expect(rows).toEqual([[`${"\u0001".repeat(3_000_000)}ü€`, 1, "ab".repeat(1_000_000)]]);
+});
+
 test("a limit ends the rows and says that there are more", async () => {
   const all = "select * from generate_series(1, 5) as i order by i desc";
   expect(await ask(all, { limit: 2 })).toMatchObject({ rows: [[5], [4]], done: { count: 2, has_more: true } });
@@ -197,6 +212,13 @@ test("an error of a statement has its line and column", async () => {
   await expect(ask("select id from")).rejects.toMatchObject({
     message: expect.stringContaining("syntax error at the end of the statement"),
   });
+});
+
+test.each([
+  ["select 'unterminated", `unterminated quoted string at or near "'unterminated".`],
+  ["with x as (delete from docs returning *) select * from x", "The statement writes. SQL of people only reads."],
+])("the error of %s has the statement's own words", async (sql, says) => {
+  await expect(ask(sql)).rejects.toMatchObject({ code: "sql_refused", message: expect.stringContaining(says) });
 });
 
 test("tables that an update adds or renames can be read at once", async () => {

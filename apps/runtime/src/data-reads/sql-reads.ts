@@ -23,6 +23,8 @@ export interface SqlReadsDeps {
   /** Undefined for a PostgreSQL that is not ours. */
   readonly superuser_dsn: string | undefined;
   readonly application_name: string;
+  /** Maximum bytes of a row. */
+  readonly max_row_bytes: number;
   readonly limits: QueryLimits;
   readonly log: Logger;
 }
@@ -51,7 +53,7 @@ export class SqlReads implements AsyncDisposable {
       const sql = await this.#open();
       const { explain = false, folder, limit, sql: text, timeout_ms: timeoutMs } = request;
       await runSql(
-        { sql, limits, temp_mb: READER_TEMP_MB, loadCatalog: () => this.#grant() },
+        { sql, owner: this.#deps.sql, limits, temp_mb: READER_TEMP_MB, loadCatalog: () => this.#grant() },
         { sql: text, folder, limit, timeout_ms: timeoutMs, explain, format, send, signal },
       );
     } finally {
@@ -97,8 +99,9 @@ export class SqlReads implements AsyncDisposable {
       max: MAX_STATEMENTS,
       statement_timeout_ms: limits.statement_timeout_ms,
       is_single_use: true,
-      max_row_bytes: limits.result_bytes,
+      max_row_bytes: this.#deps.max_row_bytes,
       cancel_dsn: dsn,
+      kills_lost: true,
       application_name: applicationName,
       log,
     });

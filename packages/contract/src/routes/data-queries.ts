@@ -24,9 +24,12 @@ export const queryRequestSchema = z.strictObject({
   timeout_ms: z.int().min(1).optional(),
 });
 
+/** The longest statement of a person: PostgreSQL needs quadratic time to read some texts, and no cancel ends that. */
+export const SQL_CHARACTERS = 64 * 1024;
+
 /** SQL of a person, which a role that can only read runs. */
 export const sqlRequestSchema = z.strictObject({
-  sql: z.string().min(1).max(1_000_000),
+  sql: z.string().max(SQL_CHARACTERS, `The statement has more than ${SQL_CHARACTERS} characters, the maximum.`),
   /** The folder whose tables need no schema before their name: `reports`; empty for those of the database. */
   folder: z.string().default(""),
   /** The response ends after so many rows, and says that there are more. */

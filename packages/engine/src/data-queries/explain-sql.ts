@@ -6,6 +6,11 @@ import { ResultTooLarge, SqlError } from "../ports.ts";
 const READS = ["select", "with", "values", "table"];
 const LEADING = /^(?:\s|--[^\n]*(?:\n|$)|\/\*[\s\S]*?\*\/|\()*/;
 
+const WRITE = "Change rows with cli insert, cli update and cli delete, and tables with cli schema update.";
+const SHOW_PLAN = 'Show the plan without options: cli query --explain "select ..."';
+/** PostgreSQL resolves the tables that such a statement writes without our names for them. */
+const WRITES = /\b(?:insert\s+into|update|delete\s+from|merge\s+into)\s/i;
+
 /** Refuses a statement that cannot be a read by its first word. @throws sql_refused */
 export function checkStatement(sql: string): void {
   if (sql.includes("\0")) throw refused("The SQL contains a NUL character.", "Remove it.", {});
@@ -15,7 +20,7 @@ export function checkStatement(sql: string): void {
   if (word === undefined) throw refused("The SQL has no statement.", "Write one: select * from docs", {});
   throw refused(
     `The statement begins with ${word.toUpperCase()}. SQL of people only reads: SELECT, WITH, VALUES and TABLE.`,
-    "Change rows with cli insert, cli update and cli delete, and tables with cli schema update.",
+    word.toLowerCase() === "explain" ? SHOW_PLAN : WRITE,
     { statement: word.toUpperCase(), ...placeOf(sql, [...sql.slice(0, start)].length + 1) },
   );
 }
@@ -29,12 +34,7 @@ export interface SqlFailure {
 
 /** Converts PostgreSQL's refusal of a person's statement into an error for that person. */
 export function explainSqlRefusal(error: unknown, { sql, before, temp_mb: tempMb }: SqlFailure): unknown {
-  if (error instanceof ResultTooLarge) {
-    return tooLarge(`A row of the result has more than ${error.max_bytes} bytes, the maximum.`, error, {
-      limit: "result_bytes",
-      value: error.max_bytes,
-    });
-  }
+  if (error instanceof ResultTooLarge) return rowTooLarge(error);
   if (error instanceof AppError) {
     if (error.code === "commit_unknown") return lost(error);
     // the same SQLSTATE as of a full disk, but this role never writes
@@ -59,12 +59,15 @@ export function explainSqlRefusal(error: unknown, { sql, before, temp_mb: tempMb
   if (/^(08|53|57)/.test(sqlstate)) return lost(error);
   if (sqlstate.startsWith("XX"))
     return refused("PostgreSQL could not run the statement.", REWRITE, { sqlstate }, error);
+  if (sqlstate === "42P01" && WRITES.test(sql)) {
+    return refused("The statement writes. SQL of people only reads.", WRITE, { sqlstate }, error);
+  }
   const place = position === undefined ? undefined : placeOf(sql, position - [...before].length);
   if (/near ";"$|^cannot insert multiple commands/.test(message)) {
     return refused("The SQL has several statements.", "Send one statement at a time.", { sqlstate, ...place }, error);
   }
-  const said =
-    place !== undefined && place.position > [...sql].length ? "syntax error at the end of the statement" : message;
+  const isBeyond = place !== undefined && place.position > [...sql].length;
+  const said = isBeyond ? "syntax error at the end of the statement" : message.replace(WRAPPED, '"');
   const at = place === undefined ? "" : ` at line ${place.line}, column ${place.column}`;
   return refused(
     `PostgreSQL refused the statement${at}: ${said}.`,
@@ -74,6 +77,8 @@ export function explainSqlRefusal(error: unknown, { sql, before, temp_mb: tempMb
   );
 }
 
+/** What the engine put behind the statement, in PostgreSQL's message. */
+const WRAPPED = /\n\) as "statement"[\s\S]*$/;
 const REWRITE = "Write the statement in another way.";
 
 function hintOf(sqlstate: string): string {
@@ -89,6 +94,13 @@ export function outOfTime(ms: number, cause: unknown): Error {
     hint: `Read fewer rows, send a greater timeout_ms, or raise ${limitVariable("statement_timeout_ms")}.`,
     meta: { limit: "timeout_ms", value: ms },
     cause,
+  });
+}
+
+export function rowTooLarge(error: ResultTooLarge): Error {
+  return tooLarge(`A row of the result has more than ${error.max_bytes} bytes, the maximum.`, error, {
+    limit: "result_bytes",
+    value: error.max_bytes,
   });
 }
 

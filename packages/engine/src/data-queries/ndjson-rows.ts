@@ -14,8 +14,8 @@ const NULL = Buffer.from("null");
 const COMMA = 0x2c;
 const OPEN = 0x5b;
 const CLOSE = 0x5d;
-const BEGIN = '{"rows":[';
-const END = "]}\n";
+const BEGIN = Buffer.from('{"rows":[');
+const END = Buffer.from("]}\n");
 
 /** Rows as NDJSON, each message a line. Values have the forms of a route's response. */
 export const NDJSON_ROWS: RowsFormat = {
@@ -28,8 +28,9 @@ export const NDJSON_ROWS: RowsFormat = {
     const hasFiles = columns.some(({ type }) => isMedia(type.kind));
     let count = 0;
     const open = (bytes: number) => {
-      sheet.begin(bytes + writers.length * MORE + LENGTH_BYTES);
+      sheet.begin(bytes + writers.length * MORE + LENGTH_BYTES + BEGIN.length);
       if (count++ > 0) sheet.add(COMMA);
+      else sheet.copy(BEGIN, 0, BEGIN.length);
       sheet.add(OPEN);
     };
     return {
@@ -62,11 +63,13 @@ export const NDJSON_ROWS: RowsFormat = {
       },
       flush() {
         if (count === 0) return undefined;
-        const text = sheet.text();
-        const rows = hasFiles ? withReferences(text, (cell) => JSON.stringify(describe(cell))) : text;
         count = 0;
+        sheet.reserve(END.length);
+        sheet.copy(END, 0, END.length);
+        if (!hasFiles) return sheet.take();
+        const text = sheet.text();
         sheet.at = 0;
-        return Buffer.from(BEGIN + rows + END);
+        return Buffer.from(withReferences(text, (cell) => JSON.stringify(describe(cell))));
       },
       finish: () => undefined,
     };

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Query } from "@appdb/contract/query";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { eventually } from "@appdb/testkit/eventually";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { loadCatalog } from "../catalog/load-catalog.ts";
@@ -151,6 +152,33 @@ test("a client that takes no rows stops the statement, and later gets all of the
   await runMessages(queried, query, { send, limits: { ...DEFAULT_LIMITS, statement_timeout_ms: 3_000 } });
   expect(rows).toBe(6 ** 7);
   expect(messages).toBeGreaterThan(4);
+});
+
+test("a read whose client is slow ends when a change of its table waits for it", async () => {
+  const every = queryNamed("every");
+  const join = { kind: "cross" as const, table: "items", on: null };
+  const query: Query = {
+    ...every,
+    select: every.select.slice(0, 1),
+    joins: Array.from({ length: 7 }, (_, at) => ({ ...join, as: `i${at}` })),
+  };
+  const leaving = new AbortController();
+  let messages = 0;
+  const send = async () => {
+    messages += 1;
+    if (messages === 3) await sleep(60_000, undefined, { signal: leaving.signal });
+  };
+  const reading = runMessages(queried, query, { send });
+  reading.catch(() => undefined);
+  await eventually(() => expect(messages).toBe(3));
+  await eventually(async () => {
+    await app.sql.transaction(async (connection) => {
+      await connection.query({ text: "set local lock_timeout = 150" });
+      await connection.query({ text: "lock table items in access exclusive mode" });
+    });
+  });
+  await expect(reading).rejects.toMatchObject({ code: "schema_changed", message: /too slowly/ });
+  leaving.abort();
 });
 
 test("msgpack and Arrow have the values of NDJSON", async () => {

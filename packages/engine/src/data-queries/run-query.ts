@@ -5,7 +5,7 @@ import { type BoundQuery, bindQuery, expressionsOf } from "../catalog/bind-query
 import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
 import { visit } from "../expressions/tree.ts";
 import type { DescribeFile } from "../kinds/results/describe-file.ts";
-import type { SqlConnection, SqlPool, UdfRunner } from "../ports.ts";
+import { ResultTooLarge, type SqlConnection, type SqlPool, type UdfRunner } from "../ports.ts";
 import { QueryRunner } from "../queries/query-runner.ts";
 import { boundOf } from "../queries/row-bounds.ts";
 import { askVectors } from "../query-plans/ask-vectors.ts";
@@ -16,6 +16,7 @@ import { explainQueryRefusal } from "../query-plans/query-refusals.ts";
 import { type QueryLimits, type RowsInFlight, timedOut } from "../sql/query-limits.ts";
 import { isShapeRefusal, isValueRefusal } from "../write/sql-refusals.ts";
 import { bindRequest, REQUEST_QUERY, type RequestQuery } from "./bind-request.ts";
+import { rowTooLarge } from "./explain-sql.ts";
 import { ResultMessages } from "./result-messages.ts";
 import type { RowsFormat } from "./rows-format.ts";
 import { MESSAGE_BYTES, streamRows } from "./stream-rows.ts";
@@ -110,7 +111,11 @@ async function readOnce(
     if (code === undefined) throw new TypeError("A query without functions asked for a worker.");
     return code.udf();
   };
-  const explain = (error: unknown) => explainQueryRefusal(REQUEST_QUERY, limits, error, clock.signal);
+  const explain = (error: unknown) => {
+    // a stream has no limit but that of a row
+    if (error instanceof ResultTooLarge) return rowTooLarge(error);
+    return explainQueryRefusal(REQUEST_QUERY, limits, error, clock.signal);
+  };
   const byRunner = async (runnerUdf: () => UdfRunner) => {
     const runner = new QueryRunner(
       { sql, udf: runnerUdf, functions, limits, in_flight, service: null, findTable },
@@ -158,7 +163,11 @@ async function readStream({ sql, plan, udf, clock, result }: StreamRead): Promis
   const writer = await result.begin(final.outputs);
   return await sql.transaction(async (connection) => {
     const values = placeholders.map((placeholder) => boundValue(placeholder, versions, args));
-    await streamRows(connection, { ...result.sent(text, final.outputs), values }, { clock, result, writer });
+    await streamRows(
+      connection,
+      { ...result.sent(text, final.outputs), values },
+      { clock, result, writer, watch: sql },
+    );
     return result.count > 0 || (await isCurrent(connection, versions));
   }, ONLY_READS);
 }

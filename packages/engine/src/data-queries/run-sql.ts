@@ -1,7 +1,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import { STRING_TYPE } from "../kinds/kinds.ts";
 import { hasJson, sqlColumns } from "../kinds/results/sql-columns.ts";
-import type { SqlPool, SqlTransaction, Statement } from "../ports.ts";
+import type { SqlConnection, SqlPool, SqlTransaction, Statement } from "../ports.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { readInt32 } from "../sql/read-int32.ts";
 import { checkStatement, explainSqlRefusal, outOfTime } from "./explain-sql.ts";
@@ -14,6 +14,8 @@ import { WorkClock } from "./work-clock.ts";
 export interface SqlRunDeps {
   /** Connections of a role that can only read, each for one statement. */
   readonly sql: SqlPool;
+  /** Connections of the owner. */
+  readonly owner: SqlConnection;
   readonly limits: QueryLimits;
   /** The role's maximum of temporary files. */
   readonly temp_mb: number;
@@ -59,7 +61,7 @@ export async function runSql(deps: SqlRunDeps, input: SqlRunInput): Promise<void
       (connection) =>
         input.explain
           ? readPlan(connection, { text, clock, result })
-          : readRows(connection, { text, clock, result, limit: input.limit }),
+          : readRows(connection, { text, clock, result, limit: input.limit, watch: deps.owner }),
       BEGIN,
     );
   } catch (error) {
@@ -80,9 +82,10 @@ interface Reading {
   readonly clock: WorkClock;
   readonly result: ResultMessages;
   readonly limit: number | undefined;
+  readonly watch: SqlConnection;
 }
 
-async function readRows(connection: SqlTransaction, { text, clock, result, limit }: Reading): Promise<void> {
+async function readRows(connection: SqlTransaction, { text, clock, result, limit, watch }: Reading): Promise<void> {
   const { signal } = clock;
   // a statement with a name is one statement: PostgreSQL refuses several
   const described = { text: `${text} limit 0`, name: "columns", describes: true, signal };
@@ -94,13 +97,16 @@ async function readRows(connection: SqlTransaction, { text, clock, result, limit
   const beyond = await streamRows(
     connection,
     { ...sent, name: "rows" },
-    { clock, result, writer, take_row: takeRow, limit },
+    { clock, result, writer, take_row: takeRow, limit, watch },
   );
   await result.finish(beyond > 0);
 }
 
 /** Sends the lines of PostgreSQL's plan. The statement does not run. */
-async function readPlan(connection: SqlTransaction, { clock, result, text }: Omit<Reading, "limit">): Promise<void> {
+async function readPlan(
+  connection: SqlTransaction,
+  { clock, result, text }: Pick<Reading, "clock" | "result" | "text">,
+): Promise<void> {
   const { rows } = await clock.measure(() => connection.query({ text, name: "plan", signal: clock.signal }));
   const writer = await result.begin([{ name: "plan", type: STRING_TYPE, nullable: false }]);
   for (const [line = null] of rows) writer.takeValues([line]);

@@ -1,8 +1,12 @@
 import { isAscii } from "node:buffer";
 
 const FIRST_BYTES = 4096;
+const LARGEST_KEPT = 2 * 1024 * 1024;
 /** Below this length a loop is faster than the runtime's copy. */
 const LONG = 48;
+/** Below this length, room for the longest characters is faster than counting. */
+const LONG_TEXT = 4096;
+const MOST_BYTES = 3;
 export const QUOTE = 0x22;
 
 /** A growing buffer of JSON bytes. */
@@ -14,6 +18,15 @@ export class JsonSheet {
   text(): string {
     const written = this.bytes.subarray(0, this.at);
     return written.toString(isAscii(written) ? "latin1" : "utf8");
+  }
+
+  /** Returns the written bytes and starts again. Large ones are handed over without a copy. */
+  take(): Buffer {
+    const written = this.bytes.subarray(0, this.at);
+    const isLarge = this.bytes.length > LARGEST_KEPT;
+    if (isLarge) this.bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
+    this.at = 0;
+    return isLarge ? written : Buffer.from(written);
   }
 
   /** Reserves room for a row. */
@@ -37,7 +50,8 @@ export class JsonSheet {
 
   /** Adds a text that differs from PostgreSQL's, in addition to the row's reserved room. */
   addText(text: string): void {
-    this.reserve(text.length * 3 + this.#ofRow);
+    const most = text.length < LONG_TEXT ? text.length * MOST_BYTES : Buffer.byteLength(text);
+    this.reserve(most + this.#ofRow);
     this.at += this.bytes.write(text, this.at);
   }
 

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { appError } from "@appdb/contract/errors";
+import { findOverflow } from "./bound-members.ts";
 import { scanMembers } from "./scan-members.ts";
 
 /** A body that is a JSON object. If a name occurs twice, the last one counts, as in common JSON parsers. */
@@ -17,6 +18,13 @@ export type JsonSource = "body" | "row";
 /** @throws invalid_json when it is not JSON in UTF-8; invalid_request when it is not an object */
 export function parseBody(bytes: Uint8Array | string, what: JsonSource = "body"): ParsedBody {
   const text = typeof bytes === "string" ? bytes : decode(bytes, what);
+  const overflow = findOverflow(text);
+  if (overflow !== undefined) {
+    throw appError("invalid_request", {
+      detail: `The ${what} has ${overflow}, the maximum.`,
+      hint: "Send smaller objects. A list may have any number of values.",
+    });
+  }
   const value = parseJson(text, what);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     throw appError("invalid_request", {

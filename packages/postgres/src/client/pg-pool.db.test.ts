@@ -82,6 +82,12 @@ test("a transaction that throws leaves nothing behind", async () => {
   expect((await pool.query({ text: "select count(*) from notes" })).rows).toEqual([["0"]]);
 });
 
+test("a statement that was cancelled before it was sent does not run", async () => {
+  const signal = AbortSignal.abort();
+  const refused = pool.transaction((connection) => connection.query({ text: "select pg_sleep(600)", signal }));
+  await expect(refused).rejects.toMatchObject({ name: "SqlError", sqlstate: "57014" });
+});
+
 test("copies rows in a transaction and names a refused line", async () => {
   await pool.query({ text: "create table copied (id int primary key, word text)" });
   const copy = "copy copied (id, word) from stdin";

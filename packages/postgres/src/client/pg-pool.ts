@@ -1,5 +1,6 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import {
   type CopyRows,
   type Logger,
@@ -13,6 +14,7 @@ import {
 import { IN_SIGHT } from "@appdb/engine/queries/nearest-rows";
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type QueryResult } from "pg";
 import { from } from "pg-copy-streams";
+import { LostBackends } from "./lost-backends.ts";
 import { isConnectionLost, statementError, unavailableError } from "./pg-errors.ts";
 import { listenOn } from "./pg-listen.ts";
 import { runBounded, runStatement } from "./pg-statement.ts";
@@ -67,6 +69,10 @@ export interface PgPoolOptions {
   readonly max_row_bytes?: number;
   /** Connects as a role that may cancel statements of this one; default `dsn`. */
   readonly cancel_dsn?: string;
+  /** Kills processes of PostgreSQL that nothing else ends. Only for a server of this machine. */
+  readonly kills_lost?: boolean;
+  /** A cancelled statement ends within this time, or its connection does; default five seconds. */
+  readonly grace_ms?: number;
   readonly log?: Logger;
   /** Command that shows the state of this PostgreSQL, for callers who get no connection. */
   readonly status_command?: string;
@@ -74,6 +80,7 @@ export interface PgPoolOptions {
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_TIMEOUT_MS = 60_000;
+const GRACE_MS = 5_000;
 
 /** Returns values as PostgreSQL writes them; the engine decodes them by column type. */
 const RAW_TYPES = { getTypeParser: () => (text: string | Buffer) => text };
@@ -97,9 +104,11 @@ class PgPool implements SqlPool {
   readonly #backends = new WeakMap<ClientBase, string>();
   readonly #pipelines: PipelinedReads;
   readonly #closing = new AbortController();
+  readonly #lost: LostBackends | undefined;
 
   constructor(options: PgPoolOptions) {
     this.#options = options;
+    this.#lost = options.kills_lost === true ? new LostBackends(options.log) : undefined;
     const { dsn, application_name: applicationName } = options;
     this.#config = {
       application_name: applicationName,
@@ -130,7 +139,7 @@ class PgPool implements SqlPool {
       connections: options.max,
       acquire: () => this.#acquire(),
       readerOf: (client) => this.#readerOf(client),
-      cancel: (client) => this.#cancel(client),
+      cancel: (client, ended) => this.#cancel(client, ended),
     });
     // Handles idle connections whose server went away and lent ones without a pool listener. The pool drops them, and a
     // running statement reports the error. An unhandled 'error' event would end the process.
@@ -182,6 +191,7 @@ class PgPool implements SqlPool {
       const value = await work({
         query: (statement) => uncommitted(() => this.#run(client, statement)),
         copy: (text, rows) => uncommitted(() => copyRows(client, text, rows)),
+        process: this.#backends.get(client) ?? "",
       });
       await commit(client);
       client.release();
@@ -205,7 +215,7 @@ class PgPool implements SqlPool {
   #run(client: PoolClient, statement: Statement): Promise<SqlResult> {
     const { max_bytes: maxBytes, take_row: takeRow, signal } = statement;
     if (maxBytes === undefined && takeRow === undefined && signal === undefined) return runStatement(client, statement);
-    return runBounded(client, this.#readerOf(client), statement, () => this.#cancel(client));
+    return runBounded(client, this.#readerOf(client), statement, (ended) => this.#cancel(client, ended));
   }
 
   #readerOf(client: ClientBase): RawRowReader {
@@ -214,18 +224,40 @@ class PgPool implements SqlPool {
     return reader;
   }
 
-  /** Resolves once PostgreSQL got the request, so that it cannot hit the connection's next statement. */
-  async #cancel(client: PoolClient): Promise<void> {
+  /**
+   * Resolves once PostgreSQL got the request, so that it cannot hit the connection's next statement. A statement that then
+   * does not end loses its connection, and is given up if it does not end by that either. `ended` aborts at its end.
+   */
+  async #cancel(client: PoolClient, ended: AbortSignal): Promise<void> {
+    const pid = this.#backends.get(client) ?? "";
+    const { grace_ms: graceMs = GRACE_MS, log } = this.#options;
+    const wait = () => sleep(graceMs, undefined, { signal: ended, ref: false }).catch(() => undefined);
+    try {
+      await this.#tell("select pg_catalog.pg_cancel_backend($1)", [pid]);
+      await wait();
+      if (ended.aborted) return;
+      await this.#tell("select pg_catalog.pg_terminate_backend($1)", [pid]);
+      await wait();
+      if (ended.aborted) return;
+      await this.#lost?.add(pid, (text, values) => this.#tell(text, values));
+    } catch (error) {
+      // PostgreSQL then ends the statement at its time limit at the latest.
+      log?.warn({ err: error }, "a statement could not be cancelled");
+      await wait();
+    }
+    if (ended.aborted || !(client instanceof Client)) return;
+    client.connection.stream.destroy(new Error("the statement does not end"));
+  }
+
+  /** Runs a statement about another connection on one of its own. */
+  async #tell<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
     const { cancel_dsn: cancelDsn } = this.#options;
-    const config = cancelDsn === undefined ? this.#config : { connectionString: cancelDsn };
+    const config = cancelDsn === undefined ? this.#config : { connectionString: cancelDsn, types: RAW_TYPES };
     const messenger = new Client({ ...config, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
     messenger.on("error", (error) => this.#recordLoss(error));
     try {
       await messenger.connect();
-      await messenger.query("select pg_catalog.pg_cancel_backend($1)", [this.#backends.get(client)]);
-    } catch (error) {
-      // The statement then ends at its time limit at the latest.
-      this.#options.log?.warn({ err: error }, "a statement could not be cancelled");
+      return (await messenger.query<Row>(text, [...values])).rows;
     } finally {
       await messenger.end().catch((error: unknown) => this.#recordLoss(error as Error));
     }

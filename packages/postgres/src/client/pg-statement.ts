@@ -1,4 +1,4 @@
-import { ResultTooLarge, type SqlResult, type Statement } from "@appdb/engine/ports";
+import { ResultTooLarge, SqlError, type SqlResult, type Statement } from "@appdb/engine/ports";
 import { type ClientBase, Query, type QueryResult } from "pg";
 import { statementError } from "./pg-errors.ts";
 import type { RawRowReader } from "./raw-row-reader.ts";
@@ -26,23 +26,26 @@ function resultOf(rows: TextRow[], { fields, rowCount }: EndedResult, { describe
 /**
  * Runs a statement with limits: its result may be too large, its rows are read as bytes, or its caller may leave. Rows
  * beyond `max_bytes` are dropped as they arrive. `cancel` asks PostgreSQL to stop, and the call returns only after
- * that.
+ * that. Its signal aborts when the statement has ended.
  * @throws ResultTooLarge; SqlError, 57014 when it was cancelled; commit_unknown; what `take_row` throws
  */
 export async function runBounded(
   client: ClientBase,
   reader: RawRowReader,
   statement: Statement,
-  cancel: () => Promise<void>,
+  cancel: (ended: AbortSignal) => Promise<void>,
 ): Promise<SqlResult> {
   const max = statement.max_bytes ?? Number.POSITIVE_INFINITY;
   const { pause, signal, take_row: takeRow } = statement;
+  // PostgreSQL could get the cancel before the statement, and ignore it
+  if (signal?.aborted) throw new SqlError("the statement was cancelled before it was sent", { sqlstate: "57014" });
   const rows: TextRow[] = [];
   let bytes = 0;
   let cancelling: Promise<void> | undefined;
+  const over = new AbortController();
   let thrown: { readonly error: unknown } | undefined;
   const stop = () => {
-    cancelling ??= cancel();
+    cancelling ??= cancel(over.signal);
   };
   if (takeRow !== undefined) {
     reader.take = (row, start, end) => {
@@ -62,7 +65,6 @@ export async function runBounded(
   reader.pause = pause;
   try {
     signal?.addEventListener("abort", stop, { once: true });
-    if (signal?.aborted) stop();
     const ended = await new Promise<EndedResult>((resolve, reject) => {
       const query = new Query<TextRow, unknown[]>(configOf(statement));
       if (takeRow !== undefined) {
@@ -90,6 +92,7 @@ export async function runBounded(
     if (thrown !== undefined) throw thrown.error;
     throw bytes > max ? new ResultTooLarge(max) : statementError(error);
   } finally {
+    over.abort();
     reader.take = undefined;
     reader.pause = undefined;
     signal?.removeEventListener("abort", stop);

@@ -18,7 +18,8 @@ export interface TripPool {
   readonly connections: number;
   acquire(): Promise<PoolClient>;
   readerOf(client: PoolClient): RawRowReader;
-  cancel(client: PoolClient): Promise<void>;
+  /** `ended` aborts when the cancelled statement has ended. */
+  cancel(client: PoolClient, ended: AbortSignal): Promise<void>;
 }
 
 /** Maximum number of reads in one batch, provided that recent run times predict that the whole batch is fast. */
@@ -102,7 +103,9 @@ export class PipelinedReads {
   /** On the first read of a connection, the driver prepares the statement. */
   async #goFirst(client: PoolClient, reader: RawRowReader, read: WaitingRead): Promise<unknown> {
     try {
-      const { row_count: rowCount } = await runBounded(client, reader, read.statement, () => this.#pool.cancel(client));
+      const { row_count: rowCount } = await runBounded(client, reader, read.statement, (ended) =>
+        this.#pool.cancel(client, ended),
+      );
       read.end({ rows: rowCount, bytes: 0 });
       return undefined;
     } catch (error) {
@@ -113,15 +116,17 @@ export class PipelinedReads {
 
   async #readBatch(client: PoolClient, reader: RawRowReader, reads: readonly WaitingRead[]): Promise<unknown> {
     const cancelling: Promise<void>[] = [];
+    const over = new AbortController();
     const trip = new ReadPipeline(reads, {
       onSent: (sent) => {
         reader.listener = sent;
       },
-      cancel: () => cancelling.push(this.#pool.cancel(client)),
+      cancel: () => cancelling.push(this.#pool.cancel(client, over.signal)),
     });
     client.query(trip);
     for (const read of reads) read.listen(trip);
     const broke = await trip.over;
+    over.abort();
     reader.listener = undefined;
     await Promise.all(cancelling);
     for (const read of reads) if (!read.is_over) this.#retry(read);

@@ -150,7 +150,9 @@ async function writeText(
   if (isCsv) await write(csvLine(columns.map(({ name }) => name)));
   let count = 0;
   for await (const { rows } of pages) {
-    const lines = rows.map((row) => (isCsv ? csvLine(csvCellsOf(row, columns)) : printExact(withColumns(row, columns))));
+    const lines = rows.map((row) =>
+      isCsv ? csvLine(csvCellsOf(row, columns)) : printExact(withColumns(row, columns)),
+    );
     if (lines.length > 0) await write(lines.join("\n"));
     count += rows.length;
   }

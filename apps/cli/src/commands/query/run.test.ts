@@ -48,6 +48,31 @@ test("prints an aligned table, cuts long cells, and counts the rows", async () =
   expect(sent).toEqual([{ sql: "select id, title from docs", folder: "", limit: 1000 }]);
 });
 
+test("a statement that begins with explain shows its plan, and errors keep their columns", async () => {
+  const { sent } = await run(["explain select 1"]);
+  expect(sent).toEqual([{ sql: "        select 1", folder: "", explain: true }]);
+  const { sent: untouched } = await run(["explain analyze select 1"]);
+  expect(untouched).toMatchObject([{ sql: "explain analyze select 1" }]);
+});
+
+test("the mark of a UTF-8 file is left out of its statement", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-query-"));
+  writeFileSync(join(folder, "bom.sql"), "\uFEFFselect 1;\n");
+  const { sent } = await run(["-f", join(folder, "bom.sql")]);
+  rmSync(folder, { recursive: true });
+  expect(sent).toMatchObject([{ sql: "select 1;\n" }]);
+});
+
+test.each([
+  [[""], "The statement is missing."],
+  [["select 1", "--csv", "--json"], "--csv and --json are two forms of the rows."],
+])("refuses %j before anything is sent", async (words, says) => {
+  const { exit, sent, stderr } = await run(words);
+  expect(exit).not.toBe(0);
+  expect(sent).toEqual([]);
+  expect(stderr).toContain(says);
+});
+
 test("prints CSV and JSON with the digits of large integers", async () => {
   const csv = await run(["select 1", "--csv"]);
   expect(csv.stdout).toBe(`id,title\n9223372036854775807,"a ""b"",\nc"\n2,${"x".repeat(80)}\n,\n3,""\n`);

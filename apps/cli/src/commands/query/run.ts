@@ -62,8 +62,13 @@ export const run = defineCommand<Flags, [sql?: string], undefined>({
     },
     aliases: { f: "file" },
   },
-  run: async (ctx, { csv, explain, file, json, limit, target }, typed) => {
-    const sql = await readStatement(ctx, typed, file);
+  run: async (ctx, { csv, explain: isFlag, file, json, limit, target }, typed) => {
+    if (csv && json) {
+      throw appError("usage", { detail: "--csv and --json are two forms of the rows.", hint: "Give one of them." });
+    }
+    const given = await readStatement(ctx, typed, file);
+    const sql = withoutExplain(given);
+    const explain = isFlag || sql !== given;
     const since = performance.now();
     const isPlan = explain && !json && !csv;
     const printer = isPlan ? planPrinter((line) => ctx.out.line(line)) : choosePrinter(ctx, json, csv);
@@ -83,8 +88,21 @@ export const run = defineCommand<Flags, [sql?: string], undefined>({
   render: () => undefined,
 });
 
+/** The statement whose plan `explain select ...` asks for, at the same place. */
+function withoutExplain(sql: string): string {
+  return sql.replace(/^(\s*)explain(?=\s+(?:select|with|values|table)\b)/i, `$1${" ".repeat("explain".length)}`);
+}
+
 /** @throws usage without a statement, or with two */
 async function readStatement(ctx: Context, typed: string | undefined, file: string | undefined): Promise<string> {
+  const statement = await findStatement(ctx, typed, file);
+  // the mark of editors that a file is UTF-8
+  const sql = statement.replace(/^\uFEFF/, "");
+  if (sql.trim() === "") throw isMissing();
+  return sql;
+}
+
+async function findStatement(ctx: Context, typed: string | undefined, file: string | undefined): Promise<string> {
   if (typed !== undefined && file !== undefined) {
     throw appError("usage", {
       detail: "Two statements: one is typed, the other in a file.",
@@ -95,7 +113,11 @@ async function readStatement(ctx: Context, typed: string | undefined, file: stri
   if (file !== undefined) return readFile(resolve(ctx.cwd, file));
   const input = await ctx.readInput?.();
   if (input !== undefined) return new TextDecoder().decode(input);
-  throw appError("usage", {
+  throw isMissing();
+}
+
+function isMissing(): Error {
+  return appError("usage", {
     detail: "The statement is missing.",
     hint: 'Give one: cli query "select * from docs limit 10"',
   });
