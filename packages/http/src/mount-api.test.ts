@@ -6,7 +6,7 @@ import fastify from "fastify";
 import { expect, test } from "vitest";
 import { endOf, mountRoute } from "./mount-api.ts";
 
-test("a client that leaves during a streamed response is no failure", async () => {
+test("reports no failure when a client leaves a streamed response", async () => {
   const app = fastify();
   const failures: unknown[] = [];
   app.addHook("onError", async (_request, _reply, error) => void failures.push(error));
