@@ -12,6 +12,7 @@ import type {
 } from "@appdb/contract/routes/table-changes";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { readSources } from "@appdb/engine/data-queries/read-sources";
 import type { SqlPool } from "@appdb/engine/ports";
 import { listHistory } from "@appdb/engine/schema/changes";
 import { type ChangeRequest, changeTable, planFirstChange } from "@appdb/engine/table-changes/change-table";
@@ -126,16 +127,17 @@ async function appFileFor(
   return (runtimeId === null ? null : runtimes.find(runtimeId)?.app_file) ?? own;
 }
 
-/** Reads a definition as `create_table` takes it. @throws table_not_found, invalid_target */
+/** Reads a definition as `create_table` takes it, without columns that are still being filled. @throws table_not_found, invalid_target */
 export async function readDefinition(
   { sql, uri }: { readonly sql: SqlPool; readonly uri: string },
   text: string,
 ): Promise<z.input<typeof tableDefinitionSchema>> {
   const path = parseTablePath(`${uri}/${text}`);
   const catalog = await catalogOf(sql);
-  const stored = requireStored(catalog, path);
+  const definition = declarationOf(catalog, requireStored(catalog, path));
+  const readable = readSources(catalog).get(text)?.columns;
   return {
-    definition: declarationOf(catalog, stored),
+    definition: { ...definition, columns: definition.columns.filter(({ name }) => readable?.has(name) ?? true) },
     functions: [],
     resource_pools: [],
     runtime: null,
