@@ -152,21 +152,22 @@ export class EmbeddedPostgres implements PostgresProvider {
   }
 
   async copyDatabase(from: string, to: string): Promise<void> {
-    if (this.#isSole) throw new Error("A cluster with one database has no copies.");
-    await this.start();
-    await copyDatabase(this.superuserDsn(this.#firstDatabase), from, to);
+    await copyDatabase(await this.#changing(), from, to);
   }
 
   async renameDatabase(from: string, to: string): Promise<void> {
-    if (this.#isSole) throw new Error("The only database of a cluster keeps its name.");
-    await this.start();
-    await renameDatabase(this.superuserDsn(this.#firstDatabase), from, to);
+    await renameDatabase(await this.#changing(), from, to);
   }
 
   async dropDatabase(database: string): Promise<void> {
-    if (this.#isSole) throw new Error("The only database of a cluster is removed with its folder.");
+    await dropDatabase(await this.#changing(), database);
+  }
+
+  /** Starts the server. Returns the superuser's DSN, for a change of the list of databases. */
+  async #changing(): Promise<string> {
+    if (this.#isSole) throw new Error("The only database of a cluster stays as it is.");
     await this.start();
-    await dropDatabase(this.superuserDsn(this.#firstDatabase), database);
+    return this.superuserDsn(this.#firstDatabase);
   }
 
   async stop(): Promise<void> {
