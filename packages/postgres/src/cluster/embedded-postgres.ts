@@ -2,7 +2,6 @@ import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import type { Logger } from "@appdb/engine/ports";
 import { withinTime } from "@appdb/system/processes/within-time";
 import { WRITES_ALWAYS } from "../client/refuse-writes.ts";
 import { copyBeforeUpgrade, findFormats } from "./before-upgrade.ts";
@@ -21,6 +20,7 @@ import { type ClusterFormat, isOwnVersion, markNew, readMark, writeMark } from "
 import { SOLE_DATABASE } from "./cluster-template.ts";
 import { sendByPgCtl } from "./controlled-server.ts";
 import { copyDatabase, dropDatabase, hasDatabase, listPostgresDatabases, renameDatabase } from "./database-admin.ts";
+import type { EmbeddedPostgresOptions } from "./embedded-options.ts";
 import { runAlone, syncCluster } from "./init-cluster.ts";
 import { type LocalAddress, localAddress } from "./local-address.ts";
 import type { PostgresProvider, PostgresState } from "./postgres-provider.ts";
@@ -33,7 +33,7 @@ import {
   takeRoles,
 } from "./prepare-cluster.ts";
 import type { ServerHandle } from "./server-handle.ts";
-import { SERVER_WAY, type ServerPaths, type ServerWay, startPostgres } from "./server-process.ts";
+import { SERVER_WAY, type ServerPaths, startPostgres } from "./server-process.ts";
 import { clearStaleLocks } from "./stale-locks.ts";
 
 const FIRST_RETRY_MS = 50;
@@ -42,33 +42,6 @@ const LONGEST_RETRY_MS = 5_000;
 const LEFTOVERS_MS = 15_000;
 const FAST_SHUTDOWN_MS = 30_000;
 const IMMEDIATE_SHUTDOWN_MS = 5_000;
-
-export interface EmbeddedPostgresOptions {
-  readonly bin: string;
-  /** Parent of the cluster's folder, which is named by its major version. */
-  readonly folder: string;
-  /** Short private folder for the socket (nameRuntimeFolder). Made at the start and removed at the stop. */
-  readonly runtime_folder: string;
-  readonly log_file: string;
-  readonly log: Logger;
-  /** New clusters are copies of this one, with `SOLE_DATABASE` as their only database (cluster-template.ts). */
-  readonly template_folder?: string;
-  /** Overrides and additions to the settings of a local server. */
-  readonly settings?: Readonly<Record<string, string>>;
-  /** Whether the server shuts down when this process is killed. */
-  readonly dies_with_parent?: boolean;
-  /** Whether the runtime folder belongs to the caller and stays when the server stops. */
-  readonly keeps_runtime_folder?: boolean;
-  /** False once the home belongs to another daemon. The server is then not restarted, and the runtime folder stays. */
-  readonly ownsHome?: () => boolean;
-  /** Whether the databases do not belong to the engine and get no pgvector. */
-  readonly without_vector?: boolean;
-  /** Data format of this version. A cluster with an older format is copied before its first start by this version. */
-  readonly format?: ClusterFormat;
-  /** Replaces the system's default address in tests. */
-  readonly address?: LocalAddress;
-  readonly way?: ServerWay;
-}
 
 /**
  * One PostgreSQL cluster for programs of this machine, reached by a unix socket or, without sockets, by a loopback port
