@@ -6,16 +6,13 @@ import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import { forwardAnswer, forwardDocument } from "./forward-answer.ts";
 import { forwardFile } from "./forward-file.ts";
+import { type WhileAllowedDeps, whileAllowed } from "./while-allowed.ts";
 
-/** How often the permission of a caller with a long upload is checked again. */
-const CHECK_MS = 20_000;
 /** Request headers that the pod's route reads. */
 const PASSED = ["content-type", "content-length", "content-encoding", "idempotency-key"] as const;
 const RANGE = ["range", "if-range"] as const;
 
-export interface RowRouteDeps extends FindPodDeps {
-  mayStillRead(request: FastifyRequest): Promise<boolean>;
-}
+export interface RowRouteDeps extends FindPodDeps, WhileAllowedDeps {}
 
 /** Passes tables and rows of the database's pod on. Rows stay bytes: JSON parsers would round large numbers. */
 export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
@@ -55,13 +52,17 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
   routes.add("queryRun", async ({ org, body, params: { db }, query, reply, request }) => {
     if (body.runtime !== null) throw hasRuntime();
     const { pod } = await findPod(deps, org, db, "read");
-    const options = { signal: endOf(reply), headers: passed(request, ["accept"]) };
-    await forwardAnswer(await podClient(pod).open("queryRun", { body, query }, options), reply);
+    await whileAllowed(deps, request, async (lost) => {
+      const options = { signal: AbortSignal.any([endOf(reply), lost]), headers: passed(request, ["accept"]) };
+      await forwardAnswer(await podClient(pod).open("queryRun", { body, query }, options), reply);
+    });
   });
   routes.add("sqlRun", async ({ org, body, params: { db }, query, reply, request }) => {
     const { pod } = await findPod(deps, org, db, "read");
-    const options = { signal: endOf(reply), headers: passed(request, ["accept"]) };
-    await forwardAnswer(await podClient(pod).open("sqlRun", { body, query }, options), reply);
+    await whileAllowed(deps, request, async (lost) => {
+      const options = { signal: AbortSignal.any([endOf(reply), lost]), headers: passed(request, ["accept"]) };
+      await forwardAnswer(await podClient(pod).open("sqlRun", { body, query }, options), reply);
+    });
   });
   routes.add("fileShow", async ({ org, params, query, reply, request }) => {
     const { pod } = await findPod(deps, org, params.db, "read");
@@ -111,20 +112,11 @@ async function forwardWrite(
   ) => Promise<PodAnswer>,
 ): Promise<void> {
   const { pod } = await findPod(deps, org, params.db, "written");
-  const lost = new AbortController();
-  const timer = setInterval(() => {
-    deps.mayStillRead(request).then(
-      (may) => may || lost.abort(),
-      () => undefined,
-    );
-  }, CHECK_MS);
-  try {
-    const signal = AbortSignal.any([endOf(reply), lost.signal]);
+  await whileAllowed(deps, request, async (lost) => {
+    const signal = AbortSignal.any([endOf(reply), lost]);
     const rows = { params: { table: params.table }, sent: request.raw };
     await forwardAnswer(await open(podClient(pod), rows, { signal, headers: passed(request, PASSED) }), reply);
-  } finally {
-    clearInterval(timer);
-  }
+  });
 }
 
 function passed({ headers }: FastifyRequest, names: readonly string[]): Record<string, string> {
