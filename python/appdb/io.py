@@ -20,7 +20,7 @@ _NOT_OFFERED = {
 
 def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_000, inline_images=False):
     """Writes rows as Parquet: one file if the path ends in `.parquet`, otherwise files in a new folder."""
-    from appdb.client.frames import marked_schema, need
+    from appdb.client.rows.frames import marked_schema, need
 
     if inline_images:
         raise _refused("export_parquet(inline_images=True)", "Files are written as addresses: omit inline_images.")
@@ -41,7 +41,7 @@ def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_00
 
 def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MINIMAL):
     """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, binary columns are left out."""
-    from appdb.client.frames import is_json
+    from appdb.client.rows.frames import is_json
 
     columns, rows, close = _rows_of(table_or_query)
     try:

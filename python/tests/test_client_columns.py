@@ -102,7 +102,7 @@ def test_wrong_values_of_all_frames_are_named(server, docs):
 
 
 def test_rows_that_become_large_are_read_few_at_a_time(server, docs, monkeypatch):
-    from appdb.client import columns
+    from appdb.client.rows import columns
 
     taken = []
     made = columns._column_frame

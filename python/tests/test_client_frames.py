@@ -6,7 +6,7 @@ import json
 import pytest
 
 import appdb as db
-from appdb.client.frames import need
+from appdb.client.rows.frames import need
 from test_client import docs, server  # noqa: F401
 from test_client_writes import sent
 

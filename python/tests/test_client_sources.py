@@ -85,7 +85,7 @@ def test_frames_of_any_case_are_sent_as_columns(server, docs):
         (lambda docs: db.create_table("main/x", {"a": db.Int, "A": db.String}), "The schema has the columns 'a', 'A', which are one: 'a'"),
         (lambda docs: docs.insert({"n": 1, "N": 2}), "Row 1 has several values for the column 'n'"),
         (lambda docs: docs.update({"n": 1, "N": 2}), r"update\(\) has the columns 'n', 'N'"),
-        (lambda docs: docs.insert([{"a": 1}], columns=["a"]), "columns= is a dict"),
+        (lambda docs: docs.insert([{"a": 1}], columns=["a"]), r"columns=\) is a dict"),
         (lambda docs: db.create_table("main/x", {"a": db.Int}, columns={"A": "a"}), "there is no source="),
     ],
 )

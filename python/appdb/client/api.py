@@ -9,7 +9,7 @@ from appdb.client.databases import database_of
 from appdb.client.elsewhere import option_hint
 from appdb.client.errors import ConflictError, NotFoundError
 from appdb.client.paths import Target, folder_path, refuse_version, table_path
-from appdb.client.row_names import folded
+from appdb.client.rows.row_names import folded
 from appdb.client.tables import Table
 from appdb.declare.declared import Column
 from appdb.declare.declaring import Phase
@@ -62,7 +62,7 @@ def create_table(
     if columns is not None and source is None:
         raise Error("columns= names columns of a source, and there is no source=.", "Leave it out, or give source=.")
     if schema is None:
-        from appdb.client.inferring import inferred
+        from appdb.client.rows.inferring import inferred
 
         schema, source = inferred(source, _names(primary_key), columns)
         columns = None

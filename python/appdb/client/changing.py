@@ -6,7 +6,7 @@ from copy import copy
 from appdb.appfile.collect import callers, column_document, hidden_document, table_document
 from appdb.client.code import request_code
 from appdb.client.progress import Progress
-from appdb.client.row_names import Naming
+from appdb.client.rows.row_names import Naming
 from appdb.declare.body import Body
 from appdb.declare.declared import Column
 from appdb.declare.errors import AppFileError, Error, later
@@ -123,7 +123,7 @@ def _add(table, columns, if_exists, on_error):
         "if_exists": if_exists_of(if_exists),
     }
     failed = {}
-    plan = _change(database, code.sent.named(change), table.path, code.sent.named(documents), on_error, failed)
+    plan = _change(database, code.sent.named(change), table.path, code.sent.named(documents), on_error, failed=failed)
     database.refresh(declared)
     is_filled = bool(plan["tables"]) and any(column.value is not None for column in made)
     return UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))

@@ -8,7 +8,7 @@ from appdb.client.cells import Column, row_decoder
 from appdb.client.code import request_code
 from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.errors import UnavailableError, error_of
-from appdb.client.frames import has_arrow, open_batches, read_stream
+from appdb.client.rows.frames import has_arrow, open_batches, read_stream
 from appdb.client.results import Cursor, ResultSet
 from appdb.declare.errors import AppFileError, Error
 from appdb.expressions.files import FileAddress

@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Sequence
 
 from appdb.client.cells import File, row_maker
-from appdb.client.frames import arrow_table, marked_table, pandas_frame, pandas_table, polars_frame, table_rows
+from appdb.client.rows.frames import arrow_table, marked_table, pandas_frame, pandas_table, polars_frame, table_rows
 from appdb.declare.errors import Error, did_you_mean, listed
 
 #: Rows that are printed.

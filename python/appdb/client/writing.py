@@ -4,12 +4,12 @@ import re
 import tempfile
 
 from appdb.client.code import request_code
-from appdb.client.encoding import encoded_rows, json_bytes, local_file, media_columns
+from appdb.client.rows.encoding import encoded_rows, json_bytes, local_file, media_columns
 from appdb.client.progress import Progress
 from appdb.client.refusals import refused_rows
-from appdb.client.row_body import row_body
-from appdb.client.row_names import Naming
-from appdb.client.sources import source_of
+from appdb.client.rows.row_body import row_body
+from appdb.client.rows.row_names import Naming
+from appdb.client.rows.sources import source_of
 from appdb.declare.constants import wire_value
 from appdb.declare.errors import AppFileError, Error, did_you_mean, listed
 from appdb.declare.types import display, manifest_type

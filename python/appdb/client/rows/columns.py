@@ -8,8 +8,8 @@ import json
 import struct
 from itertools import chain, islice
 
-from appdb.client.column_forms import form_of, texts_of
-from appdb.client.encoding import encoded_rows, json_bytes
+from appdb.client.rows.column_forms import form_of, texts_of
+from appdb.client.rows.encoding import encoded_rows, json_bytes
 from appdb.kinds import rules
 
 CONTENT_TYPE = "application/vnd.appdb.columns"

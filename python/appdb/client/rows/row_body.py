@@ -2,7 +2,7 @@
 
 from itertools import chain, islice
 
-from appdb.client.encoding import encoded_rows
+from appdb.client.rows.encoding import encoded_rows
 from appdb.declare.errors import Error
 
 _BLOCK_BYTES = 1 << 18
@@ -23,7 +23,7 @@ def row_body(connection, path, rows, refs, source, counted):
             return _lines(rows, refs, source, counted), _LINES
     if not _takes_columns(connection, path):
         return _lines(rows, refs, source, counted), _LINES
-    from appdb.client import columns
+    from appdb.client.rows import columns
 
     size = columns.Size()
     pieces = columns.pieces_of(rows, size) if make_pieces is None else make_pieces(size)
@@ -33,7 +33,7 @@ def row_body(connection, path, rows, refs, source, counted):
 
 def _takes_columns(connection, path):
     """Whether the server knows frames of columns. An older one refuses the content type of an insert without rows."""
-    from appdb.client.columns import CONTENT_TYPE
+    from appdb.client.rows.columns import CONTENT_TYPE
 
     if connection.takes_columns is None:
         try:

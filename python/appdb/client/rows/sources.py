@@ -3,9 +3,9 @@
 import dataclasses
 import os
 
-from appdb.client.frames import decoded_rows, has_arrow
+from appdb.client.rows.frames import decoded_rows, has_arrow
 from appdb.client.refusals import Places, row_number
-from appdb.client.row_names import Naming, folded
+from appdb.client.rows.row_names import Naming, folded
 from appdb.declare.errors import Error, listed
 
 _PIECE = 10_000
@@ -123,14 +123,14 @@ def _pandas_values(series, column):
 def _pandas_pieces(frame, columns):
     if not has_arrow():
         return None
-    from appdb.client.frame_pieces import PandasKind
+    from appdb.client.rows.frame_pieces import PandasKind
 
     return _pieces([frame], PandasKind(_pandas_rows, _pandas_values), columns)
 
 
 def _pieces(frames, kind, columns):
     """The function that cuts frames into pieces."""
-    from appdb.client import frame_pieces
+    from appdb.client.rows import frame_pieces
 
     known = getattr(frame_pieces, kind)() if isinstance(kind, str) else kind
     return lambda size: frame_pieces.pieces_of(frames, known, columns, size)
@@ -170,12 +170,12 @@ def _file(path, columns, naming):
     if extension in (".csv", ".tsv"):
         return _csv(path, columns, naming)
     if extension in (".json", ".jsonl", ".ndjson"):
-        from appdb.client import text_files
+        from appdb.client.rows import text_files
 
         if extension == ".json":
             return Source(naming.rows(text_files.json_rows(path), columns))
         return Source(naming.rows(text_files.line_rows(path, places), columns), place=places)
-    from appdb.client import sheets
+    from appdb.client.rows import sheets
 
     if extension == ".parquet":
         parquet = sheets.parquet_file(path)
@@ -186,7 +186,7 @@ def _file(path, columns, naming):
 
 
 def _csv(path, columns, naming, hint=None):
-    from appdb.client.csv_files import CsvFile
+    from appdb.client.rows.csv_files import CsvFile
 
     places = Places(path)
     rows = CsvFile(path, columns, naming, places, hint).rows()

@@ -5,9 +5,9 @@ import os
 import re
 from itertools import chain, islice
 
-from appdb.client.csv_types import kinds_of
-from appdb.client.row_names import folded
-from appdb.client.sources import Source, source_of
+from appdb.client.rows.csv_types import kinds_of
+from appdb.client.rows.row_names import folded
+from appdb.client.rows.sources import Source, source_of
 from appdb.declare.errors import AppFileError, Error
 from appdb.declare.names import check_column_name
 from appdb.kinds import DISPLAY, rules

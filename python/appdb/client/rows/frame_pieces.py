@@ -2,9 +2,9 @@
 
 import json
 
-from appdb.client.column_forms import form_of
-from appdb.client.frames import decoded_rows, is_json, json_names
-from appdb.client.row_names import Naming, folded
+from appdb.client.rows.column_forms import form_of
+from appdb.client.rows.frames import decoded_rows, is_json, json_names
+from appdb.client.rows.row_names import Naming, folded
 from appdb.kinds import rules
 
 

@@ -2,7 +2,7 @@
 
 import json
 
-from appdb.client.csv_files import line_error, not_text
+from appdb.client.rows.csv_files import line_error, not_text
 from appdb.declare.errors import Error
 
 

@@ -1,7 +1,7 @@
 """Rows of Excel and Parquet files."""
 
-from appdb.client.csv_files import without_name
-from appdb.client.frames import need
+from appdb.client.rows.csv_files import without_name
+from appdb.client.rows.frames import need
 from appdb.declare.errors import Error
 
 
