@@ -3,7 +3,7 @@ import * as z from "zod";
 /** Maximum characters of texts in manifests and changes. Lists of tables have all of them, for each caller. */
 export const MAX_COMMENT_LENGTH = 10_000;
 /** Of an expression as people read it. */
-export const MAX_EXPRESSION_TEXT = 20_000;
+export const MAX_EXPRESSION_TEXT = 100_000;
 /** Of metadata as JSON. */
 export const MAX_METADATA_LENGTH = 20_000;
 /** Of the name of a table, column, index, model, module or function, and of a path. Most have stricter rules, too. */
