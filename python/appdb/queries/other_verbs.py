@@ -54,7 +54,7 @@ def unbound(model):
 
 
 def _is_in_program():
-    return not (Phase.reading or Phase.running or Phase.bodies)
+    return not (Phase.reading or Phase.running or Phase.in_body())
 
 
 def unknown_verb(what, name, model=None, of=None):

@@ -201,8 +201,8 @@ for (const cloud of ["s3", "gcs", "azure"] as const) {
     let bucket: ObjectStore;
     beforeAll(async () => {
       bucket = await startObjectStore(cloud);
-    });
-    afterAll(() => bucket[Symbol.asyncDispose]());
+    }, 180_000);
+    afterAll(() => bucket?.[Symbol.asyncDispose]());
 
     testServed(`served from ${cloud}`, (isThere) => {
       const name = isThere ? "media" : "missing-bucket";

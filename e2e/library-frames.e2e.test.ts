@@ -1,0 +1,19 @@
+// The tools of the checkout have neither pandas nor pyarrow, so the tests that need them are skipped there.
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { ROOT } from "@appdb/testkit/test-project";
+import { expect, test } from "vitest";
+import { ensurePythonTools } from "./support/python-tools.ts";
+
+const FILES = ["frames", "columns", "sources"].map((name) => `python/tests/test_client_${name}.py`);
+
+test("the Python tests of data frames pass with pandas and pyarrow", async () => {
+  const python = `${await ensurePythonTools("library")}/python`;
+  const env = { ...process.env, PYTHONDONTWRITEBYTECODE: "1" };
+  const { stdout } = await promisify(execFile)(python, ["-m", "pytest", "-q", "-p", "no:cacheprovider", ...FILES], {
+    cwd: ROOT,
+    env,
+  });
+  const [passed = 0] = /(\d+) passed/.exec(stdout)?.slice(1).map(Number) ?? [];
+  expect(passed).toBeGreaterThan(200);
+}, 240_000);
