@@ -177,7 +177,7 @@ test("a cut-off export leaves no file, a cut-off insert no rows, and piped rows 
   expect(readdirSync(project.folder).filter((name) => /parquet/.test(name))).toEqual([]);
 
   await expectExit(project, 0, "delete", "main/kinds", "--where", "true", "-f");
-  const wrong = [...lines.slice(0, -1), '{"id": "x"}', ...lines];
+  const wrong = [...lines.slice(0, -1), '{"id": "x"}'];
   writeFileSync(join(project.folder, "wrong.jsonl"), wrong.join("\n"));
   const refused = await project.cli("insert", "main/kinds", "wrong.jsonl");
   expect(refused.stderr).toContain("Line 60000: id: Expected an integer");
