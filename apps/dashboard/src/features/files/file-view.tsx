@@ -1,5 +1,6 @@
 import { useState } from "react";
 import { Badge } from "../../ui/badge.tsx";
+import { Button } from "../../ui/button.tsx";
 import { fileFacts, fileName, isPlayable, type ShownFile } from "./shown-file.ts";
 import { useLoadProblem } from "./use-load-problem.ts";
 
@@ -52,7 +53,7 @@ function FileLink({ file }: FileProps) {
 /** An element that loads the file. Nothing is loaded before it is visible, or before a person plays it. */
 function Player({ file, isLarge = false }: FileProps & { readonly isLarge?: boolean }) {
   const [failed, setFailed] = useState<string | undefined>(undefined);
-  if (failed === file.address) return <Broken file={file} />;
+  if (failed === file.address) return <Broken file={file} onRetry={() => setFailed(undefined)} />;
   const { address, height, kind, width } = file;
   const label = [fileName(file), fileFacts(file)].filter(Boolean).join(", ");
   const onError = () => setFailed(address);
@@ -101,15 +102,22 @@ function Player({ file, isLarge = false }: FileProps & { readonly isLarge?: bool
   );
 }
 
-/** In place of a file that cannot be shown. */
-function Broken({ file }: FileProps) {
-  const problem = useLoadProblem(file);
+/** In place of a file that cannot be shown. A browser also gives up after a short failure, so a person can retry. */
+function Broken({ file, onRetry }: FileProps & { readonly onRetry: () => void }) {
+  const { forget, problem } = useLoadProblem(file);
+  const retry = () => {
+    forget();
+    onRetry();
+  };
   return (
     <span className="grid max-w-64 justify-items-start gap-1 rounded border border-dashed border-line px-2.5 py-1.5">
       <Badge tone="danger">not shown</Badge>
       <span className="text-xs break-words text-muted" role="status">
         {[fileName(file), problem].filter(Boolean).join(": ")}
       </span>
+      <Button small look="quiet" onClick={retry}>
+        Try again<span className="sr-only"> to show {fileName(file)}</span>
+      </Button>
     </span>
   );
 }
