@@ -129,6 +129,7 @@ test("pyarrow reads exported Parquet, and its own files are inserted, local and 
   await expectExit(project, 0, "db", "update", "cloud://acme:main", "-f");
   await expectExit(project, 0, "schema", "update", "app.py", "cloud://acme:main", "-f");
   await roundTrip(project, python, "cloud://acme:main");
+  await refuseEarly(project, "cloud://acme:main");
 }, 300_000);
 
 test("a slow pipe gets all rows of SQL, and output that cannot be written is an error of each command", async () => {
@@ -177,12 +178,17 @@ test("a cut-off export leaves no file, a cut-off insert no rows, and piped rows 
   expect(readdirSync(project.folder).filter((name) => /parquet/.test(name))).toEqual([]);
 
   await expectExit(project, 0, "delete", "main/kinds", "--where", "true", "-f");
-  const wrong = [...lines.slice(0, -1), '{"id": "x"}'];
-  writeFileSync(join(project.folder, "wrong.jsonl"), wrong.join("\n"));
-  const refused = await project.cli("insert", "main/kinds", "wrong.jsonl");
-  expect(refused.stderr).toContain("Line 60000: id: Expected an integer");
+  await refuseEarly(project, "main");
   writeFileSync(join(project.folder, "cut.csv"), `id,text\n${lines.map((_, id) => `${id},x`).join("\n")}\n"`);
   expect((await project.cli("insert", "main/kinds", "cut.csv")).stderr).toContain("cut.csv, line 60002: The quote");
   expect((await expectExit(project, 0, "count", "main/kinds")).stdout).toBe("0\n");
   expect(readFileSync(join(project.folder, "many.jsonl"), "utf8").length).toBeGreaterThan(1_000_000);
 }, 120_000);
+
+/** Inserts a file whose first row is wrong: the server refuses it while the command still sends. */
+async function refuseEarly(project: TestProject, target: string): Promise<void> {
+  const lines = Array.from({ length: 60_000 }, (_, id) => JSON.stringify({ id: id + 10, text: "x".repeat(100) }));
+  writeFileSync(join(project.folder, "wrong.jsonl"), ['{"id": "x"}', ...lines].join("\n"));
+  const { code, stderr } = await project.cli("insert", `${target}/kinds`, "wrong.jsonl");
+  expect([code, stderr]).toEqual([1, expect.stringContaining("Line 1: id: Expected an integer")]);
+}

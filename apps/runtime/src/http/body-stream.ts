@@ -1,15 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
+import { dropBody } from "@appdb/http/drop-body";
 import { decompressedBody, explainUnpacking, stopUnpacking } from "./packed-body.ts";
 
 /** Maximum bytes read ahead of the consumer. */
 const AHEAD_BYTES = 262_144;
 /** Timeout for a client's next piece. */
 const IDLE_MS = 60_000;
-/** Bytes of an unread body that are received and dropped, because a client reads the answer only after sending. */
-const DROPPED_BYTES = 64_000_000;
-const DROPPING_MS = 30_000;
 
 /** A request's body in pieces, at the consumer's pace. Nothing is read before the consumer asks. */
 export class BodyStream implements AsyncIterable<Uint8Array> {
@@ -20,7 +18,7 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   readonly #idleMs: number;
   #pieces: Buffer[] = [];
   #bytes = 0;
-  #dropped: number | undefined;
+  #isDropped = false;
   #hasEnded = false;
   #error: unknown;
   #wake = (): void => undefined;
@@ -45,43 +43,30 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
-    if (this.#dropped === undefined) this.#source.on("data", this.#take);
+    if (!this.#isDropped) this.#source.on("data", this.#take);
     for (;;) {
       for (let piece = this.#pieces.shift(); piece !== undefined; piece = this.#pieces.shift()) {
         this.#bytes -= piece.length;
         yield piece;
       }
       if (this.#error !== undefined) throw this.#error;
-      if (this.#hasEnded || this.#dropped !== undefined) return;
+      if (this.#hasEnded || this.#isDropped) return;
       await this.#arrival();
     }
   }
 
-  /**
-   * Drops the rest of the body, so that the connection serves the next request. Closes the connection when too much is
-   * left.
-   */
+  /** Drops the rest of the body (`dropBody`). */
   drop(): void {
-    if (this.#dropped !== undefined || this.#request.readableEnded || this.#request.destroyed) return;
-    this.#dropped = 0;
+    if (this.#isDropped || this.#request.readableEnded || this.#request.destroyed) return;
+    this.#isDropped = true;
     this.#pieces = [];
+    this.#source.off("data", this.#take);
     this.#wake();
-    const timer = setTimeout(() => this.#request.socket.destroy(), DROPPING_MS);
-    this.#wake = () => clearTimeout(timer);
-    if (this.#source !== this.#request) {
-      stopUnpacking(this.#request, this.#source);
-      this.#request.on("close", () => this.#wake());
-    }
-    this.#request.off("data", this.#take).on("data", this.#take);
-    this.#request.resume();
+    stopUnpacking(this.#request, this.#source);
+    dropBody(this.#request);
   }
 
   readonly #take = (piece: Buffer): void => {
-    if (this.#dropped !== undefined) {
-      this.#dropped += piece.length;
-      if (this.#dropped > DROPPED_BYTES) this.#request.socket.destroy();
-      return;
-    }
     this.#pieces.push(piece);
     this.#bytes += piece.length;
     if (this.#bytes >= AHEAD_BYTES) this.#source.pause();

@@ -1,11 +1,12 @@
 import { EventEmitter, once } from "node:events";
 import { Agent, type IncomingMessage, request as openRequest } from "node:http";
 import { createConnection } from "node:net";
-import { PassThrough } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { JSON_HEADERS, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { CompiledRoute, RouteRequest } from "@appdb/engine/routes/route";
+import { httpFetch } from "@appdb/system/network/http-fetch";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, expect, test } from "vitest";
@@ -171,6 +172,19 @@ test("a route that ignores its body answers at once and keeps the connection", a
     client.write(`POST /rows HTTP/1.1\r\nhost: a\r\ncontent-type: ${LINES}\r\ncontent-length: 20000000\r\n\r\n`);
     for (let at = 0; at < 20; at += 1) if (!client.write(Buffer.alloc(1_000_000))) await once(client, "drain");
     await eventually(() => expect(received.match(/HTTP\/1.1 422 .*?\r\n\r\nno/gs)).toHaveLength(time));
+  }
+});
+
+test("a refusal reaches a client that has megabytes left to send", async () => {
+  const { port } = await serve(async ({ stream }) => {
+    for await (const _ of stream ?? []) break;
+    return { status: 422, body: "no" };
+  });
+  const headers = { "content-type": LINES };
+  for (let time = 0; time < 50; time += 1) {
+    const body = Readable.from(Array.from({ length: 200 }, () => Buffer.alloc(65_536)));
+    const answer = await httpFetch(`http://127.0.0.1:${port}/rows`, { method: "POST", headers, body });
+    expect([answer.status, await answer.text()]).toEqual([422, "no"]);
   }
 });
 

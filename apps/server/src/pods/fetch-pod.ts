@@ -1,7 +1,7 @@
 import { type IncomingMessage, request } from "node:http";
-import { pipeline } from "node:stream/promises";
 import type { FetchLike } from "@appdb/contract/clients/client";
 import type { PodEndpoint } from "@appdb/pods/driver/pod-driver";
+import { writeBody } from "@appdb/system/network/write-body";
 import type { Secret } from "@appdb/system/secret";
 import { connectPod } from "./connect-pod.ts";
 import type { PodAnswer } from "./pod-client.ts";
@@ -42,7 +42,7 @@ export function fetchPod(input: FetchPodInput): FetchLike<PodAnswer, string | As
     });
     if (body === undefined || typeof body === "string") sending.end(body);
     // the answer reports the reason, because the pod may refuse the rest of the body
-    else pipeline(body, sending).catch((error: unknown) => sending.destroy(toError(error)));
+    else writeBody(sending, body).catch((error: unknown) => sending.destroy(toError(error)));
     const answer = await answered;
     const status = answer.statusCode ?? 0;
     const most = status < FIRST_ERROR ? maxBytes : Math.min(maxBytes, MAX_PROBLEM_BYTES);

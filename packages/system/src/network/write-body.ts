@@ -14,7 +14,7 @@ export interface WriteProgress {
 
 /**
  * Writes a request's body, no faster than the server reads it, and ends the request. A refusal that arrives earlier ends
- * the body. Any other answer may arrive while the body is sent.
+ * the body. Any other answer may arrive while the body is sent. The connection is closed after the answer.
  * @throws the error of the pieces
  */
 export async function writeBody(
@@ -23,13 +23,14 @@ export async function writeBody(
   { onSent, onWait, onWrite }: WriteProgress = {},
 ): Promise<void> {
   let isRefused = false;
+  // With the `close` of a single request, a server closes the connection after its answer, and what is sent after that
+  // destroys an answer that is still on its way. The client closes the connection.
+  sent.setHeader("connection", "keep-alive");
   sent.flushHeaders();
   sent.once("response", (answer: IncomingMessage) => {
     isRefused = (answer.statusCode ?? 0) >= REFUSED;
-    answer.once("close", () => {
-      // the rest of a body, which the server does not read, would keep the connection open
-      if (!sent.writableEnded) sent.destroy();
-    });
+    const { socket } = answer;
+    answer.once("close", () => socket.destroy());
   });
   let bytes = 0;
   onWait?.();

@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import { dropBody } from "@appdb/http/drop-body";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type PodAnswer, type PodClient, podClient } from "../../pods/pod-client.ts";
@@ -107,15 +108,21 @@ async function forwardWrite(
   { org, params, reply, request }: Write,
   open: (
     pod: PodClient,
-    rows: { readonly params: { readonly table: string }; readonly sent: FastifyRequest["raw"] },
+    rows: { readonly params: { readonly table: string }; readonly sent: AsyncIterable<Uint8Array> },
     options: WriteOptions,
   ) => Promise<PodAnswer>,
 ): Promise<void> {
   const { pod } = await findPod(deps, org, params.db, "written");
   await whileAllowed(deps, request, async (lost) => {
     const signal = AbortSignal.any([endOf(reply), lost]);
-    const rows = { params: { table: params.table }, sent: request.raw };
-    await forwardAnswer(await open(podClient(pod), rows, { signal, headers: passed(request, PASSED) }), reply);
+    // the client's connection remains when the pod refuses the body, and carries the refusal
+    const sent = request.raw.iterator({ destroyOnReturn: false });
+    const rows = { params: { table: params.table }, sent };
+    try {
+      await forwardAnswer(await open(podClient(pod), rows, { signal, headers: passed(request, PASSED) }), reply);
+    } finally {
+      dropBody(request.raw);
+    }
   });
 }
 
