@@ -1,5 +1,6 @@
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
+import { makesDatabase } from "@appdb/contract/routes/table-changes";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { changeDatabase, readDefinition, readHistory } from "../databases/table-changes.ts";
@@ -20,8 +21,7 @@ export function tableChangeHandlers(
       const target = parseLocalTarget(db);
       const open = async (isFirst: boolean) => {
         if (isFirst) return await deps.databases.open(target.database);
-        const isPlannedFirst = body.change.change === "create_table" || body.change.change === "create_folder";
-        return isPlannedFirst ? await deps.databases.find(target.database) : await openKnown(deps, db);
+        return makesDatabase(body.change) ? await deps.databases.find(target.database) : await openKnown(deps, db);
       };
       if (body.program !== null) deps.programs.store(body.program);
       return async (emit, signal) => {

@@ -10,12 +10,14 @@ import type {
   tableChangeRequestSchema,
   tableDefinitionSchema,
 } from "@appdb/contract/routes/table-changes";
+import { changedTables, makesDatabase } from "@appdb/contract/routes/table-changes";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { readSources } from "@appdb/engine/data-queries/read-sources";
 import type { SqlPool } from "@appdb/engine/ports";
 import { listHistory } from "@appdb/engine/schema/changes";
 import { type ChangeRequest, changeTable, planFirstChange } from "@appdb/engine/table-changes/change-table";
+import { columnsOf } from "@appdb/engine/table-changes/plan-change";
 import { declarationOf, findStored, requireStored } from "@appdb/engine/table-changes/read-declaration";
 import { folderSchema } from "@appdb/engine/target";
 import type * as z from "zod";
@@ -57,8 +59,7 @@ export async function changeDatabase(
 ): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {
   checkChange(change, deps.uri);
   const project = deps.owns_projects ? (runtime?.project_root ?? projectRoot ?? undefined) : undefined;
-  const isFirst = change.change === "create_table" || change.change === "create_folder";
-  const database = await deps.open(isFirst && !isDry);
+  const database = await deps.open(makesDatabase(change) && !isDry);
   const request: Omit<ChangeRequest, "runtime_id"> = {
     ...code,
     change,
@@ -76,10 +77,11 @@ export async function changeDatabase(
   if (!isDry && change.change === "move_table") await prepareMove(deps, sql, change);
   const own: ChangeRequest = { ...request, runtime_id: runtimeId };
   const changed = await changeTable({ sql, clock: deps.clock, log: deps.log }, own);
-  if (!isDry && "table" in change && deps.onApplied !== undefined) {
+  const [first] = changedTables(change);
+  if (!isDry && first !== undefined && deps.onApplied !== undefined) {
     const tables = JSON.stringify((await loadCatalog(sql)).tables);
     const isCalled = (id: string) => tables.includes(JSON.stringify(id));
-    deps.onApplied(parseTablePath(`${deps.uri}/${change.table}`).target.text, code, isCalled);
+    deps.onApplied(parseTablePath(`${deps.uri}/${first}`).target.text, code, isCalled);
   }
   await watchChange({ ...database, clock: deps.clock, log: deps.log }, own, changed, onProgress, signal);
   return { plan: changed.plan, manifest: changed.manifest };
@@ -87,13 +89,11 @@ export async function changeDatabase(
 
 /** @throws app_invalid for files that the database cannot store where a new column says */
 function checkChange(change: Request["change"], uri: string): void {
-  if (!("table" in change)) return;
-  const columns = [
-    ...(change.change === "create_table" ? [...change.definition.columns, ...(change.definition.unstored ?? [])] : []),
-    ...(change.change === "add_columns" || change.change === "add_index" ? change.columns : []),
-  ];
-  const { table, target } = parseTablePath(`${uri}/${change.table}`);
-  checkDestinations({ tables: [{ name: table, columns }] }, target.text);
+  const columns = columnsOf(change);
+  for (const [at, path] of changedTables(change).entries()) {
+    const { table, target } = parseTablePath(`${uri}/${path}`);
+    checkDestinations({ tables: [{ name: table, columns: [...(columns[at] ?? [])] }] }, target.text);
+  }
 }
 
 async function prepareMove(
@@ -122,8 +122,9 @@ async function appFileFor(
   functions: Request["functions"],
 ): Promise<string | null> {
   const own = functions.find(({ module }) => !isProgramModule(module))?.source.file ?? null;
-  if (!("table" in change)) return own;
-  const runtimeId = await findRuntime(sql, parseTablePath(`${uri}/${change.table}`));
+  const [first] = changedTables(change);
+  if (first === undefined) return own;
+  const runtimeId = await findRuntime(sql, parseTablePath(`${uri}/${first}`));
   return (runtimeId === null ? null : runtimes.find(runtimeId)?.app_file) ?? own;
 }
 

@@ -11,7 +11,7 @@ const path = nameText.min(1);
 const ifExists = z.enum(["error", "ignore", "replace"]).default("error");
 const ifNotExists = z.enum(["error", "ignore"]).default("error");
 
-/** A change of one table or folder. `force` drops what depends on it, too. */
+/** A change of one table or folder, or of the tables of some models. `force` drops what depends on it, too. */
 export const tableChangeSchema = z.discriminatedUnion("change", [
   /** A table, or a view whose base exists. `definition.name` is the last part of the path. */
   z.strictObject({ change: z.literal("create_table"), table: path, definition: tableSchema, if_exists: ifExists }),
@@ -58,6 +58,13 @@ export const tableChangeSchema = z.discriminatedUnion("change", [
     force: z.boolean().default(false),
     if_not_exists: ifNotExists,
   }),
+  /** Tables and views of a folder as models declare them; others stay. The empty folder is the database. */
+  z.strictObject({
+    change: z.literal("update_tables"),
+    folder: nameText,
+    definitions: z.array(tableSchema).min(1).max(MAX_NAMES),
+    allow_destructive: z.boolean().default(false),
+  }),
   z.strictObject({ change: z.literal("create_folder"), folder: path, if_exists: ifExists }),
   z.strictObject({
     change: z.literal("drop_folder"),
@@ -67,6 +74,24 @@ export const tableChangeSchema = z.discriminatedUnion("change", [
   }),
 ]);
 export type TableChange = z.output<typeof tableChangeSchema>;
+
+/** Whether a change makes the database that it names. */
+export function makesDatabase({ change }: TableChange): boolean {
+  return change === "create_table" || change === "create_folder" || change === "update_tables";
+}
+
+/** The paths of the tables that a change of tables names, within the database. */
+export function changedTables(change: TableChange): readonly string[] {
+  if ("table" in change) return [change.table];
+  if (change.change !== "update_tables") return [];
+  const prefix = change.folder === "" ? "" : `${change.folder}/`;
+  return change.definitions.map(({ name }) => prefix + name);
+}
+
+/** The path of what is changed, within the database; empty for the database. */
+export function changedPath(change: TableChange): string {
+  return "table" in change ? change.table : change.folder;
+}
 
 export const tableChangeRequestSchema = z.strictObject({
   change: tableChangeSchema,

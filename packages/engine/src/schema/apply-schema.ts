@@ -243,7 +243,10 @@ function refuse(plan: SchemaPlan, operations: readonly SchemaOperation[], allowD
   if (destructive === 0 || allowDestructive) return;
   throw appError("destructive_refused", {
     detail: `${destructive} of the operations would destroy data: ${describeDestroyed(plan).join("; ")}. Nothing was changed.`,
-    hint: `Allow it with: cli schema update ${plan.app_file} ${plan.target} --allow-destructive`,
+    hint:
+      plan.app_file === ""
+        ? "Allow it: allow_destructive=True"
+        : `Allow it with: cli schema update ${plan.app_file} ${plan.target} --allow-destructive`,
     meta: { plan: refused, destructive },
   });
 }

@@ -12,7 +12,8 @@ export type Step =
       readonly target: string;
       readonly manifest: Manifest;
       readonly replaced: readonly Stored[];
-      readonly of: "new" | "known";
+      /** One new table, known ones with changes, or those of a program's models, new and known. */
+      readonly of: "new" | "known" | "models";
     }
   | { readonly kind: "drop"; readonly dropped: readonly Stored[]; readonly folders: readonly string[] }
   | {

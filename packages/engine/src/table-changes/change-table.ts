@@ -130,7 +130,8 @@ async function update(
   const catalog = aside === undefined ? await replace(sql, request, before, step.replaced) : await loadCatalog(sql);
   const { isOtherProject, on_error: onError, project, runtime_id: runtimeId } = request;
   const isNew = step.of === "new";
-  const calls = request.functions.length > 0;
+  const { change } = request;
+  const takesCode = step.of !== "known" || request.functions.length > 0;
   const { plan } = await planInspected(sql, {
     manifest,
     catalog,
@@ -146,12 +147,12 @@ async function update(
       manifest,
       target,
       catalog_version: catalog.version,
-      allow_destructive: true,
+      allow_destructive: change.change !== "update_tables" || change.allow_destructive,
       // Without functions, a table keeps the code that its columns call.
-      runtime_id: calls || isNew ? runtimeId : null,
+      runtime_id: takesCode ? runtimeId : null,
       on_error: onError,
       made_by: null,
-      ...(project === undefined || !(calls || isNew) ? {} : { project }),
+      ...(project === undefined || !takesCode ? {} : { project }),
     },
     null,
   );

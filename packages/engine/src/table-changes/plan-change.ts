@@ -1,15 +1,13 @@
 import { appError } from "@appdb/contract/errors";
-import { type Manifest, type ManifestTable, tableSchema } from "@appdb/contract/manifest";
-import { wrongName } from "@appdb/contract/manifest-names";
+import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import { VERSION } from "@appdb/contract/version";
-import type { Catalog } from "../catalog/catalog.ts";
 import { queriesOf } from "../catalog/column-queries.ts";
-import { referencedColumns } from "../expressions/needs-python.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 import { folderSchema } from "../target.ts";
 import { lowerViews } from "../views/lower-views.ts";
 import type { ChangeInput, Of, Step } from "./change-step.ts";
+import { checkReads } from "./check-reads.ts";
 import { nameOf, queriesOver, readersOf, refuseDependents, viewsOver, withoutMade } from "./dependents.ts";
 import {
   addColumns,
@@ -22,12 +20,14 @@ import {
   withoutOrigin,
 } from "./edit-declaration.ts";
 import { createFolder, dropFolder } from "./plan-folder.ts";
+import { declareModels } from "./plan-models.ts";
 import {
+  below,
   columnsShown,
   declarationOf,
+  declarationsAround,
   declaredOver,
   findStored,
-  makerOf,
   requireStored,
   type Stored,
 } from "./read-declaration.ts";
@@ -55,6 +55,10 @@ export function planChange(input: ChangeInput): Step {
       return createFolder(input, change);
     case "drop_folder":
       return dropFolder(input, change);
+    case "update_tables": {
+      const { tables, target } = declareModels(input, change);
+      return { kind: "apply", target, manifest: manifestOf(input, tables), replaced: [], of: "models" };
+    }
     default:
       return editTable(input, change);
   }
@@ -105,21 +109,6 @@ function baseOf(input: ChangeInput, place: Place, { view }: ManifestTable): Stor
     hint: "Create the base first. A view and its base are in the same folder.",
     meta: { table: `${place.target}/${view.base}` },
   });
-}
-
-/** A table or view, and what it is over: all that a plan for it needs. */
-function declarationsAround(catalog: Catalog, of: Stored): readonly ManifestTable[] {
-  const found = new Map<string, ManifestTable>();
-  for (let at: Stored | undefined = of; at !== undefined; at = below(catalog, at)) {
-    found.set(nameOf(at), declarationOf(catalog, at));
-  }
-  return [...found.values()];
-}
-
-function below(catalog: Catalog, { table, view }: Stored): Stored | undefined {
-  if (view !== undefined) return findStored(catalog, view.folder, view.definition.base);
-  const maker = makerOf(catalog, table);
-  return maker === undefined ? undefined : { table: maker };
 }
 
 function manifestOf(
@@ -230,40 +219,26 @@ function ofFile({ path, target }: Place): Error {
   });
 }
 
-/** Expressions read columns of the table, and of the base of a view. @throws column_not_found, invalid_request,
- *  invalid_name */
-function checkReads(path: string, table: ManifestTable, shown: readonly string[]): void {
-  const parsed = tableSchema.safeParse(table);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw wrongName(parsed.error) ?? appError("invalid_request", { detail: `${path}: ${issue?.message}.` });
+/** The columns that a change declares, for each of its `changedTables`. */
+export function columnsOf(change: ChangeInput["change"]): readonly (readonly ManifestColumn[])[] {
+  const whole = ({ columns, unstored = [] }: ManifestTable) => [...columns, ...unstored];
+  switch (change.change) {
+    case "create_table":
+      return [whole(change.definition)];
+    case "update_tables":
+      return change.definitions.map(whole);
+    case "add_columns":
+    case "add_index":
+      return [change.columns];
+    default:
+      return [];
   }
-  const made = table.view?.iterator?.outputs.map(({ name }) => name) ?? [];
-  const own = [...table.columns, ...(table.unstored ?? [])];
-  const names = new Set([...shown, "pos", ...made, ...own.map(({ name }) => name)]);
-  const { filter, iterator } = table.view ?? {};
-  const calls = [...(iterator?.args ?? []), ...Object.values(iterator?.kwargs ?? {})];
-  const exprs = [
-    ...own.flatMap(({ computed }) => (computed === null ? [] : [computed.expr])),
-    ...(filter == null ? [] : [filter.expr]),
-    ...calls,
-  ];
-  const read = exprs.flatMap(referencedColumns);
-  const indexed = table.indexes.flatMap(({ columns }) => columns);
-  const missing = [...read, ...indexed, ...table.primary_key].find((name) => !names.has(name));
-  if (missing === undefined) return;
-  throw appError("column_not_found", {
-    detail: `${path} has no column '${missing}'.`,
-    hint: `Its columns are: ${[...names].filter((name) => name !== "pos" || made.length > 0).join(", ")}`,
-    meta: { table: path, column: missing },
-  });
 }
 
 /** The ids of queries that new columns call, which only a file can declare. */
 export function queriesIn({ change }: Pick<ChangeInput, "change">): readonly string[] {
-  const created = change.change === "create_table" ? change.definition.columns : [];
-  const columns = change.change === "add_columns" ? change.columns : created;
-  return columns.flatMap(({ computed }) => (computed === null ? [] : queriesOf(computed.expr)));
+  const computed = columnsOf(change).flatMap((columns) => columns.flatMap((column) => column.computed ?? []));
+  return computed.flatMap(({ expr }) => queriesOf(expr));
 }
 
 function refuseUsed(input: ChangeInput, path: string, stored: Stored): void {

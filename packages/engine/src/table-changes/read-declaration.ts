@@ -53,6 +53,22 @@ export function makerOf({ tables }: Catalog, { folder, rows_of: rowsOf }: Catalo
   return rowsOf == null ? undefined : tables.find((one) => one.folder === folder && one.name === rowsOf.table);
 }
 
+/** A table or view, and what it is over: all that a plan for it needs. */
+export function declarationsAround(catalog: Catalog, of: Stored): readonly ManifestTable[] {
+  const found = new Map<string, ManifestTable>();
+  for (let at: Stored | undefined = of; at !== undefined; at = below(catalog, at)) {
+    found.set((at.view ?? at.table).name, declarationOf(catalog, at));
+  }
+  return [...found.values()];
+}
+
+/** What a view is over. */
+export function below(catalog: Catalog, { table, view }: Stored): Stored | undefined {
+  if (view !== undefined) return findStored(catalog, view.folder, view.definition.base);
+  const maker = makerOf(catalog, table);
+  return maker === undefined ? undefined : { table: maker };
+}
+
 /** Declares a table, or a view of any kind. */
 export function declarationOf(catalog: Catalog, { table, view }: Stored): ManifestTable {
   if (view !== undefined) return declareView(catalog, table, view);

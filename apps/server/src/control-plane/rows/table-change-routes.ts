@@ -1,3 +1,4 @@
+import { changedPath } from "@appdb/contract/routes/table-changes";
 import { endOf } from "@appdb/http/mount-api";
 import { actorOf, type RecordEvent } from "../../audit/event.ts";
 import { podClient } from "../../pods/pod-client.ts";
@@ -56,7 +57,7 @@ async function record(
   if (isDry) return;
   await deps.recordEvent(deps.db, {
     action: "table.change",
-    target: `${uri}/${"table" in change ? change.table : change.folder}`,
+    target: [uri, changedPath(change)].filter(Boolean).join("/"),
     org_id: org.id,
     outcome,
     actor: actorOf(principal),
