@@ -25,7 +25,7 @@ class RandomQuery:
         self._join()
         for _ in range(dice.choice((0, 1, 1, 2))):
             self._where()
-        kind = dice.choice(("rows", "rows", "rows", "rows", "groups", "groups", "distinct", "total"))
+        kind = dice.choice(("rows", "rows", "rows", "windows", "groups", "groups", "distinct", "total"))
         getattr(self, f"_{kind}")()
         self.text = self.tables[0] + "".join(self.calls)
         self.parameters = [(parameter.name, kind, parameter.value) for parameter, kind in self.trees.parameters]
@@ -81,8 +81,7 @@ class RandomQuery:
             values = [self.trees.tree(dice.choice((*SORTED, "float")), dice.randint(0, 2)) for _ in range(dice.randint(1, 2))]
             sorts.append((values, dice.random() < 0.6))
         if sorts or len(self.tables) > 1 or dice.random() < 0.5:
-            keys = [Tree(f"{table}.k", "int", lambda row, table=table: row[table] and row[table]["k"]) for table in self.tables]
-            sorts.append((keys, dice.random() < 0.7))
+            sorts.append((self._keys(), dice.random() < 0.7))
         self.steps.append(lambda rows: [(row, [tree.of(row) for tree in named.values()]) for row in rows])
         self._sort(sorts)
         self.steps.append(lambda pairs: [values for _, values in pairs])
@@ -163,6 +162,59 @@ class RandomQuery:
             return function([value for value in map(tree.of, rows) if value is not None])
 
         return Tree(f"{name.partition('_')[0]}({tree.text})", {"count_of": "int", "mean": "float"}.get(name, kind), of)
+
+    def _windows(self):
+        dice = self.dice
+        keys = self._keys()
+        named = {f"k{at}": key for at, key in enumerate(keys)}
+        windows = {f"w{at}": self._window(keys) for at in range(dice.randint(1, 3))}
+        self.kinds = {name: value.kind for name, value in {**named, **windows}.items()}
+
+        def run(rows):
+            columns = [window.of(rows) for window in windows.values()]
+            return [
+                (row, [*(key.of(row) for key in keys), *(column[at] for column in columns)]) for at, row in enumerate(rows)
+            ]
+
+        self.steps.append(run)
+        self._sort([(keys, dice.random() < 0.7)])
+        self.steps.append(lambda pairs: [values for _, values in pairs])
+        self.calls.append(f".select({', '.join(f'{name}={tree.text}' for name, tree in {**named, **windows}.items())})")
+        self._cut()
+
+    def _window(self, keys):
+        """A window; its `of` takes all rows and returns the value of each."""
+        dice = self.dice
+        while (value := self._aggregate()).text.startswith("make_list"):
+            pass
+        groups = [self.trees.column(dice.choice(SORTED)) for _ in range(dice.choice((0, 1, 1, 2)))]
+        sorts = [self._window_order() for _ in range(dice.choice((0, 1, 1, 2)) if groups else dice.randint(1, 2))]
+        if len(self.tables) > 1:
+            sorts += keys  # Joined rows have no order of their own.
+
+        def of(rows):
+            ordered = sorted(enumerate(rows), key=lambda item: [sort_key(tree.of(item[1])) for tree in sorts])
+            before, values = {}, [None] * len(rows)
+            for at, row in ordered:
+                so_far = before.setdefault(tuple(tree.of(row) for tree in groups), [])
+                so_far.append(row)
+                values[at] = value.of(so_far)
+            return values
+
+        named = {"order_by": sorts, "group_by": groups}
+        options = [f"{name}=[{', '.join(tree.text for tree in trees)}]" for name, trees in named.items() if trees]
+        inside = value.text.removesuffix(")")
+        return Tree(f"{inside}{'' if inside.endswith('(') else ', '}{', '.join(options)})", value.kind, of)
+
+    def _window_order(self):
+        tree = self.trees.column(self.dice.choice((*SORTED, "float")))
+        if tree.kind not in ("int", "float") or self.dice.random() < 0.5:
+            return tree
+        return Tree(f"-{tree.text}", tree.kind, lambda row: None if tree.of(row) is None else -tree.of(row))
+
+    def _keys(self):
+        """The primary keys of the tables of a row."""
+        return [Tree(f"{table}.k", "int", lambda row, table=table: row[table] and row[table]["k"]) for table in self.tables]
 
     def _distinct(self):
         dice = self.dice

@@ -169,6 +169,8 @@ test("inner, left, right, full and cross joins", async () => {
     ["É", null],
     [null, "k1"],
   ]);
+  // both sides of the equality are of the first table
+  expect(await rows("/full_of_one")).toBe(16);
   expect(await rows("/cross")).toBe(18);
 });
 

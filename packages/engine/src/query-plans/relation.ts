@@ -92,11 +92,13 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
   });
   let outer = "";
   const joins = others.map((table, at) => {
+    const alias = bound.tables[at + 1]?.alias;
     const { kind, on, is_within: isWithin = false } = bound.query.joins[at] ?? { kind: "cross", on: null };
     if (on === null) return `cross join ${table}`;
     const written = writer.write(on);
     if (written === undefined) throw noSqlJoin(bound);
-    const condition = kind === "full" && !isHashed(on) ? `(${written}) and ${alwaysEqual(relation, at + 1)}` : written;
+    const condition =
+      kind === "full" && !isHashed(on, alias) ? `(${written}) and ${alwaysEqual(relation, at + 1)}` : written;
     const isFollowed = bound.query.joins[at + 1]?.is_within === true;
     if (isWithin) return `${kind} join ${table} on ${condition}${isFollowed ? "" : outer}`;
     // The condition comes after the tables that are joined within this join.
@@ -106,13 +108,17 @@ export function joinTables(bound: BoundQuery, parameters: ParameterList): Relati
   return { ...relation, from: [first, ...joins].join("\n  ") };
 }
 
-/** Whether PostgreSQL finds the rows with a true condition by their hash: a full join needs one such equality. */
-function isHashed(on: Expr): boolean {
+/**
+ * Whether PostgreSQL finds the rows with a true condition by their hash: a full join needs one such equality of the
+ * joined table, `alias`, and another one.
+ */
+function isHashed(on: Expr, alias: string | undefined): boolean {
   if (on.node !== "call" || on.fn !== "op.eq") return false;
   const [one, other] = on.args;
   if (one?.node !== "column" || other?.node !== "column" || one.type.kind !== other.type.kind) return false;
+  const sides = [one, other].filter(({ name }) => name.startsWith(`${alias}.`));
   const { isOrdered, equals } = kindOf(one.type);
-  return isOrdered && equals === null;
+  return sides.length === 1 && isOrdered && equals === null;
 }
 
 /** An equality of a table and the first one that is true for all rows, and that PostgreSQL can hash. */

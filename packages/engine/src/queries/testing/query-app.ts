@@ -121,6 +121,8 @@ def right(): return Items.join(Kinds, on=Items.kind == Kinds.name, how="right").
 right = serve(right)
 def full_of_any(): return Items.join(Kinds, on=(Items.kind < Kinds.name) & (Items.sku != "b"), how="full").order_by(Items.sku).order_by(Kinds.name).select(Items.sku, Kinds.name)
 full_of_any = serve(full_of_any)
+def full_of_one(): return Items.join(Kinds, on=Items.kind == Items.kind, how="full").count()
+full_of_one = serve(full_of_one, scalar=True, one_row=True)
 def full(): return Items.join(Kinds, on=Items.kind == Kinds.name, how="full").order_by(Items.sku).order_by(Kinds.name).select(Items.sku, Kinds.name)
 full = serve(full)
 def cross(): return Items.join(Kinds, how="cross").count()
