@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { connect } from "node:net";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -244,6 +245,20 @@ describe("a failing request", () => {
       expect((await call(url)).json).toMatchObject({ status: 503, code: "service_not_available" }),
     );
   });
+});
+
+test("a refusal reaches a client that sends its whole body before it reads", async () => {
+  const { url } = await openService();
+  const { port } = new URL(url);
+  for (const connection of ["close", "keep-alive"]) {
+    const socket = connect({ host: "127.0.0.1", port: Number(port) });
+    const head = `POST /docs HTTP/1.1\r\nhost: x\r\nconnection: ${connection}\r\nx-api-key: wrong\r\n`;
+    socket.write(`${head}content-type: application/json\r\ncontent-length: 20000000\r\n\r\n`);
+    for (let at = 0; at < 20; at += 1) if (!socket.write(Buffer.alloc(1_000_000))) await once(socket, "drain");
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1.1 40[14] /);
+    socket.destroy();
+  }
 });
 
 test("concurrent requests are limited, and bodies without a length are counted as they arrive", async () => {

@@ -3,16 +3,14 @@ import { AppError, toProblem } from "@appdb/contract/errors";
 import { corsHeaders, preflightHeaders } from "@appdb/http/cors";
 import { REQUEST_ID_HEADER } from "@appdb/http/request-ids";
 import { type Exchange, isDisconnected } from "../exchange/exchange.ts";
-
-/** How long a refused body may continue: a client that writes without reading would miss the answer otherwise. */
-const LINGER_MS = 2_000;
+import { dropRest, keepForRest } from "./unread-body.ts";
 
 /** Answers with a problem document and returns its status. Other errors become `internal_error` without their text. */
 export function answerProblem(
   exchange: Pick<Exchange, "req" | "res" | "id" | "headers" | "cors" | "code">,
   error: unknown,
 ): number {
-  const { req, res, id } = exchange;
+  const { res, id } = exchange;
   const problem = toProblem(error, id);
   exchange.code = problem.code;
   const cors = corsOf(exchange);
@@ -32,11 +30,10 @@ export function answerProblem(
   const retryAfterS = error instanceof AppError ? error.meta["retry_after_s"] : undefined;
   if (typeof retryAfterS === "number") headers["retry-after"] = String(retryAfterS);
   if (problem.status === 401) headers["www-authenticate"] = 'Bearer realm="services"';
-  const hasMore = !req.complete;
-  if (hasMore && req.httpVersionMajor === 1) headers["connection"] = "close";
+  keepForRest(exchange);
   res.writeHead(problem.status, headers);
   res.end(body);
-  if (hasMore) endUnreadRequest(exchange);
+  dropRest(exchange);
   return problem.status;
 }
 
@@ -59,14 +56,4 @@ export function answerPreflight({ cors, headers, req, res }: Exchange): number |
 function corsOf({ cors, req }: Pick<Exchange, "cors" | "req">): Record<string, string> {
   const { origin } = req.headers;
   return cors == null || origin === undefined ? {} : corsHeaders(origin, cors);
-}
-
-function endUnreadRequest({ req }: Pick<Exchange, "req">): void {
-  const { socket } = req;
-  if ("stream" in req) {
-    req.resume();
-    return;
-  }
-  req.resume();
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }

@@ -12,6 +12,7 @@ import { ownerOf } from "./follow-answer.ts";
 import { answerHeaders, flatAnswerHeaders, hasBody, linkHeaders } from "./forwarded-headers.ts";
 import { holdBody, releaseBody } from "./hold-body.ts";
 import { pump } from "./pump.ts";
+import { dropRest, keepForRest } from "./unread-body.ts";
 
 /** The longest body that is buffered. A longer one streams at the service's pace. */
 export const BUFFERED_BODY_BYTES = 65_536;
@@ -102,8 +103,13 @@ export async function sendByLink(exchange: Exchange, link: Link, limits: SendLim
         clearTimeout(timer);
         timer = setTimeout(giveUp, limits.admission.request_ms);
       }
-      if (Buffer.isBuffer(answer.body)) return sendWhole(exchange, answer, answer.body);
-      return await sendStream(exchange, answer, answer.body, { limits, wentOn });
+      if (stopBody !== undefined) keepForRest(exchange);
+      const sent = Buffer.isBuffer(answer.body)
+        ? sendWhole(exchange, answer, answer.body)
+        : await sendStream(exchange, answer, answer.body, { limits, wentOn });
+      stopBody?.();
+      if (stopBody !== undefined) dropRest(exchange);
+      return sent;
     } catch (error) {
       // an answer with an invalid head: its body is not read
       call.cancel(GONE);

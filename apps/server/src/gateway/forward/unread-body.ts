@@ -1,0 +1,20 @@
+import { dropBody } from "@appdb/http/drop-body";
+import type { Exchange } from "../exchange/exchange.ts";
+
+/** How long a refused body may continue: a client that writes without reading would miss the answer otherwise. */
+const LINGER_MS = 2_000;
+
+/**
+ * Keeps the connection of an answer that comes before the end of its request, also for a client that asks to close it:
+ * Node.js would close it at the end of the answer, which the rest of the body then destroys. Call it before the head.
+ */
+export function keepForRest({ req, res }: Pick<Exchange, "req" | "res">): void {
+  if (!req.complete && "shouldKeepAlive" in res) res.shouldKeepAlive = true;
+}
+
+/** Drops the rest of a request that has its answer. */
+export function dropRest({ req }: Pick<Exchange, "req">): void {
+  if (req.complete) return;
+  if ("stream" in req) req.resume();
+  else dropBody(req, LINGER_MS);
+}
