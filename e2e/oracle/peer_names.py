@@ -131,6 +131,8 @@ LINES = [
     ("t.to_coco_dataset()", ELSEWHERE),
     ("t.select(t.k).to_coco_dataset()", ELSEWHERE),
     ("list(t.select(t.k).collect().to_pydantic(dict))", WORKS),
+    ("t.compute([{'k': 50, 's': 'a', 'n': 1}]) or 1 / 0", WORKS),
+    ("t.compute([{'k': 50, 's': 'a', 'n': 1}], outputs=[t.c, 's'], on_error='ignore')[0].errors", WORKS),
     ("t.recompute_columns('c')", WORKS),
     ("t.recompute_columns(t.c, errors_only=True, cascade=True)", WORKS),
     ("t.recompute_columns(t.c, where=t.k == 1)", OPTION),

@@ -156,6 +156,11 @@ class Handler(BaseHTTPRequestHandler):
                 return self.document(200, {"inserted": len(lines)})
             stored = ({**line, "loud": line["title"].upper()} for line in lines)
             return self.send(200, b"\n".join(json.dumps(row).encode() for row in stored), "application/x-ndjson")
+        if path.endswith("/compute"):
+            made = ({**line, "loud": line["title"].upper()} for line in map(json.loads, body.splitlines()))
+            failed = {"loud": None, "_errors": {"loud": {"type": "ValueError", "message": "bad text", "function": "app:f"}}}
+            rows = [{**row, **failed} if row["title"] == "bad" else row for row in made]
+            return self.send(200, b"\n".join(json.dumps(row).encode() for row in rows), "application/x-ndjson")
         if path.endswith("/rows") or path.endswith("/rows/delete"):
             return self.document(200, {"updated": 2} if self.command == "PATCH" else {"deleted": 3})
         if path.endswith("/changes") or path.endswith("/recompute"):

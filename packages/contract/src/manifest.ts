@@ -247,6 +247,8 @@ const computeRouteSchema = z.strictObject({
       made: madeRowsSchema.optional(),
     }),
   ),
+  /** Also takes many rows in one request, each with the columns that the outputs need. */
+  many_rows: engineMember(z.literal(true)),
   ...overTable,
   ...overRow,
   ...answeredByEngine,

@@ -26,6 +26,8 @@ export interface TestApplication extends ServedRoutes {
   statements(): readonly Statement[];
   /** Serves another version of the file, which has been applied. */
   serve(app: string): Promise<ServedRoutes>;
+  /** Serves other services over the same tables. */
+  serveManifest(manifest: Manifest): Promise<ServedRoutes>;
   /** Applies another version of the file; the endpoints stay those of the first. Returns the queued jobs. */
   update(app: string): Promise<readonly string[]>;
   /** The plan of an update to another version of the file. */
@@ -107,6 +109,7 @@ export async function openTestApplication(
     workers: () => workers(["app"], async () => null),
     statements: () => seen.splice(0),
     serve: async (source) => serve(await read(source)),
+    serveManifest: serve,
     update: async (source) => apply(await read(source)),
     diff: async (source) =>
       planSchema({ manifest: await read(source), catalog: await loadCatalog(catalog.sql), target: "main" }).plan,

@@ -33,14 +33,15 @@ def row_number(row):
     return f"row {row}"
 
 
-def wrong_values(fields, place=row_number, hint="Correct them.", made=Error, code="invalid_request", most=20):
+def wrong_values(fields, place=row_number, hint="Correct them.", made=Error, code="invalid_request", most=20, verb="inserted"):
     """The error of fields, which have a pointer `/3/title` and a reason."""
     told = [_told(field, place) for field in fields]
     if len(told) == 1:
-        return made(f"No row was inserted: {told[0]}", hint, code, fields)
+        return made(f"No row was {verb}: {told[0]}", hint, code, fields)
     text = "\n".join(f"  {one}" for one in told)
+    use = "stored" if verb == "inserted" else "used"
     more = f" These are the first {most}:" if len(told) >= most else ""
-    return made(f"Some values cannot be stored, and no row was inserted.{more}\n{text}\n", hint, code, fields)
+    return made(f"Some values cannot be {use}, and no row was {verb}.{more}\n{text}\n", hint, code, fields)
 
 
 def _told(field, place):
@@ -59,8 +60,11 @@ def _parts(pointer):
     return int(row) + 1, (rest[0].replace("~1", "/").replace("~0", "~") if rest else None)
 
 
-def refused_rows(error, table, source):
-    """The error of an insert in the words of the library, or the same error if it is not about rows."""
+def refused_rows(error, table, source, verb="inserted"):
+    """The error of an insert or compute in the words of the library, or the same error if it is not about rows.
+
+    `verb`: what was not done to the rows.
+    """
     fields = error.errors
     if not fields or not all(re.match(r"/\d+(/|$)", str(field.get("pointer"))) for field in fields):
         return error
@@ -71,7 +75,7 @@ def refused_rows(error, table, source):
     if hint is None or hint.startswith("The route takes"):
         is_unknown = any(_parts(field["pointer"])[1] not in (None, *columns) for field in fields)
         hint = f"The columns of {table.path} are {listed(columns)}." if is_unknown else "Correct them."
-    return wrong_values(own, source.place, hint, type(error), error.code)
+    return wrong_values(own, source.place, hint, type(error), error.code, verb=verb)
 
 
 def _reason(field, table, columns):

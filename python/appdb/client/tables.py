@@ -1,6 +1,6 @@
 """A table or view of a database: `docs = db.get_table("main/docs")`."""
 
-from appdb.client import changing, showing, writing
+from appdb.client import changing, computing, showing, writing
 from appdb.client.databases import database_of
 from appdb.client.definitions import column_of
 from appdb.client.elsewhere import refuse_method, refuse_options
@@ -93,6 +93,14 @@ class Table:
                 'Write the name of each column in the source, and its column: columns={"Title": "title"}',
             )
         return writing.insert(self, rows, values, on_error, return_rows, columns)
+
+    def compute(self, rows=None, /, *, outputs=None, on_error="abort", **values):
+        """Rows with their computed columns, without storing them: `docs.compute([{"title": "a"}])`.
+
+        Takes what insert() takes. `outputs`: columns to return, by default all; a row needs only what they read. A view
+        takes rows of its table. With `on_error="ignore"`, a failed cell is None, and `row.errors` describes it.
+        """
+        return computing.compute(self, rows, values, outputs, on_error)
 
     def update(self, values=None, where=None, cascade=True, *, on_error="abort", **unknown):
         """Changes rows: `docs.update({"n": docs.n + 1}, where=docs.n > 1)`. Computed columns follow."""

@@ -1,6 +1,7 @@
 from typing import Any, Literal
 
 from .. import TableModel
+from .computing import ComputedRow
 from .reading import BoundQuery
 from .results import Cursor, ResultSet
 from .writing import UpdateStatus
@@ -39,6 +40,10 @@ class Table:
         **values: Any,
     ) -> UpdateStatus:
         """Inserts rows: a dict, a list, keyword arguments, a DataFrame, the path of a file, a query."""
+    def compute(
+        self, rows: Any = None, /, *, outputs: Any = None, on_error: _OnError = "abort", **values: Any
+    ) -> list[ComputedRow]:
+        """Rows with their computed columns, without storing them. Takes what insert() takes; a view takes rows of its table."""
     def update(
         self, values: dict[str, Any], where: Any = None, cascade: Literal[True] = True, *, on_error: _OnError = "abort"
     ) -> UpdateStatus: ...

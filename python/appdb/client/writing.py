@@ -38,7 +38,7 @@ class UpdateStatus:
 
 def insert(table, rows, values, on_error, return_rows, columns):
     """Inserts rows of any source. Raises Error; then no row was inserted."""
-    _check_on_error(on_error)
+    check_on_error(on_error)
     _refuse_view(table, "insert")
     if rows is None and not values:
         raise Error("insert() is given no rows.", 'Write insert(title="a"), or insert([{"title": "a"}])')
@@ -55,25 +55,27 @@ def insert(table, rows, values, on_error, return_rows, columns):
 def _inserted(table, source, refs, on_error, return_rows):
     given = source.rows
     progress = Progress(f"insert into {table.path}", source.total)
-    count = _Count(progress)
+    count = RowCount(progress)
     with tempfile.TemporaryDirectory(prefix="appdb-insert-") as folder:
         media = media_columns(refs)
         if media:
-            given = _with_uploads(table, given, media, folder)
+            given = with_uploads(table, given, media, folder)
         query = {"on_error": on_error, "return_rows": "1" if return_rows else "0"}
         path = table.__appdb_database__.table_path(table._path, "/rows")
-        data, headers = row_body(table.__appdb_database__.connection, path, given, refs, source, count)
+        data, headers = row_body(table.__appdb_database__.connection, path, given, refs, source, count, {"return_rows": "0"})
         with table.__appdb_database__.connection.send("POST", path, data, query, headers) as answer:
             found = list(answer.lines())
             failed = _failed_cells(answer.headers.get("x-cell-errors") or "")
     progress.end()
     if return_rows:
-        return UpdateStatus("inserted", len(found), failed, [_decoded(row, refs) for row in found])
+        return UpdateStatus("inserted", len(found), failed, [decoded(row, refs) for row in found])
     (written,) = found or [{}]
     return UpdateStatus("inserted", written.get("inserted", written.get("num_rows", count.rows)), written.get("errors", 0))
 
 
-class _Count:
+class RowCount:
+    """Shows the number of rows so far every 1,000 rows."""
+
     def __init__(self, progress):
         self.rows = 0
         self._progress = progress
@@ -97,7 +99,7 @@ def refuse_keywords(table, values, unknown):
 
 def update(table, values, where, on_error):
     """Changes the rows of a condition."""
-    _check_on_error(on_error)
+    check_on_error(on_error)
     _refuse_view(table, "update")
     if not isinstance(values, dict) or not values:
         raise Error("update() takes a dict of new values.", f'Write {table._name}.update({{"title": "b"}}, where=...)')
@@ -115,7 +117,7 @@ def update(table, values, where, on_error):
 
 def batch_update(table, rows, if_not_exists, on_error):
     """Changes rows by their keys, up to 10,000 in one transaction."""
-    _check_on_error(on_error)
+    check_on_error(on_error)
     _refuse_view(table, "batch_update")
     if if_not_exists not in ("error", "ignore", "insert"):
         raise Error(f"if_not_exists= is 'error', 'ignore' or 'insert', not {if_not_exists!r}.", "Leave it out for 'error'.")
@@ -125,7 +127,7 @@ def batch_update(table, rows, if_not_exists, on_error):
     end = b'],"if_not_exists":"%s","on_error":"%s"}' % (if_not_exists.encode(), on_error.encode())
     with tempfile.TemporaryDirectory(prefix="appdb-update-") as folder:
         media = media_columns(refs)
-        given = _with_uploads(table, source.rows, media, folder) if media else source.rows
+        given = with_uploads(table, source.rows, media, folder) if media else source.rows
         for piece in _pieces(encoded_rows(given, refs, source.is_frame, lambda _: None)):
             done = _written(table, "PATCH", "/rows", b'{"rows":[' + b",".join(piece) + end, "updated")
             total.num_rows += done.num_rows
@@ -145,7 +147,7 @@ def recompute(table, columns, errors_only, cascade, on_error):
     """Recomputes computed columns. Raises Error."""
     if on_error is None:
         on_error = "ignore" if errors_only else "abort"
-    _check_on_error(on_error)
+    check_on_error(on_error)
     names = [column if isinstance(column, str) else column._name for column in columns]
     known = [name for name, column in table.__appdb_table__.columns.items() if column.value is not None]
     for name in names:
@@ -240,12 +242,13 @@ def _refuse_view(table, verb):
         )
 
 
-def _check_on_error(on_error):
+def check_on_error(on_error):
+    """Raises Error for another value than 'abort' and 'ignore'."""
     if on_error not in ("abort", "ignore"):
         raise Error(f"on_error= is 'abort' or 'ignore', not {on_error!r}.", "Leave it out for 'abort'.")
 
 
-def _with_uploads(table, rows, media, folder):
+def with_uploads(table, rows, media, folder):
     """Rows with addresses in place of local files, whose content is uploaded first."""
     from appdb.uploads import upload
 
@@ -282,7 +285,7 @@ def _failed_cells(header):
     return sum(1 if count is None else int(count[1]) for count in counts)
 
 
-def _decoded(row, refs):
+def decoded(row, refs):
     """A stored row as Python objects: a response has JSON."""
     found = {}
     for name, value in row.items():

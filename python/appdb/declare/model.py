@@ -16,13 +16,13 @@ from appdb.declare.errors import (
 from appdb.expressions.expr import ColumnRef
 
 _KEYWORDS = ("name", "base", "iterator", "has_default_idxs", "comment", "custom_metadata", "media_validation", "renamed_from")
-_LATER_METHODS = frozenset("compute referenced_functions defined_models".split())
+_LATER_METHODS = frozenset("referenced_functions defined_models".split())
 
 # Of a base: what it does on a target. Of a model: what it has after bind_all() or create_all() (client/models.py).
 BASE_VERBS = frozenset("create_all update_all bind_all get_model_diff diff_all".split())
 BOUND_VERBS = frozenset(
     "where select order_by limit group_by join distinct sample head tail count collect show cursor insert update delete"
-    " batch_update recompute_columns describe get_metadata list_views columns get_base_table history errors".split()
+    " batch_update compute recompute_columns describe get_metadata list_views columns get_base_table history errors".split()
 )
 _ABOUT_BINDING = frozenset("table is_bound table_path".split())
 

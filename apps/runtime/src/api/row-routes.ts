@@ -45,12 +45,17 @@ export function rowHandlers<Params>(
   open: (params: Params) => Promise<WrittenSource>,
 ) {
   const connections = new Connections(app.server);
-  const openTable = async (params: Params & { readonly table: string }) => {
+  const openRows = async (params: Params & { readonly table: string }) => {
     const source = await open(params);
     const { table, path } = await tableIn(source, params.table);
-    const of = table.view?.table.name ?? table.rows_of?.table;
-    if (of !== undefined) throw notWritable(table.name, of);
     return { ...source, table, target: path.target.text };
+  };
+  const openTable = async (params: Params & { readonly table: string }) => {
+    const opened = await openRows(params);
+    const { name, rows_of: rowsOf, view } = opened.table;
+    const of = view?.table.name ?? rowsOf?.table;
+    if (of !== undefined) throw notWritable(name, of);
+    return opened;
   };
   return {
     rowInsert: async ({
@@ -64,6 +69,18 @@ export function rowHandlers<Params>(
       await writes.use(table, target, async (opened) => {
         const route = opened.insert(onError);
         await carryRequest(carrier, returnRows === "1" ? route : counting(route), request, reply);
+      });
+    },
+    rowCompute: async ({
+      params,
+      query: { on_error, outputs },
+      reply,
+      request,
+    }: Call<Params> & { readonly query: z.output<typeof WRITE_SCHEMAS.rowCompute.query> }) => {
+      const { check, table, target, writes } = await openRows(params);
+      const carrier = { connections, log, body_bytes: bodyBytes, check };
+      await writes.use(table, target, async (opened) => {
+        await carryRequest(carrier, await opened.compute({ on_error, outputs: outputs?.split(",") }), request, reply);
       });
     },
     rowUpdate: async ({ params, reply, request }: Call<Params>) => {

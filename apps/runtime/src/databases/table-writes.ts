@@ -4,17 +4,18 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { MediaPlace } from "@appdb/contract/media-place";
 import { isProgramModule } from "@appdb/contract/program-code";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
-import type { CatalogTable } from "@appdb/engine/catalog/catalog";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { insertServices } from "@appdb/engine/endpoints/table-routes";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import { seenColumns } from "@appdb/engine/queries/list-rows";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { declaredTables } from "@appdb/engine/table-changes/declared-tables";
 import type { TableWriter } from "@appdb/engine/table-writes/table-writer";
 import { folderSchema } from "@appdb/engine/target";
+import type { ReadableTable } from "@appdb/engine/views/view-tables";
 import { createFileSpool } from "@appdb/system/files/file-spool";
 import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { collectHourly } from "./collect-hourly.ts";
@@ -22,6 +23,7 @@ import { LazyWorkers } from "./lazy-workers.ts";
 import { emptyManifest } from "./local-manifests.ts";
 import type { ProgramCode } from "./program-code.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
+import { outputsOf, TableComputes } from "./table-computes.ts";
 
 /** Releases resources, above all Python processes, after this time without rows. */
 const IDLE_MS = 60_000;
@@ -46,7 +48,15 @@ export interface TableWritesDeps {
 export interface WritableTable {
   /** The insert route over the whole table, by how it handles a cell that fails. */
   insert(onError: OnError): CompiledRoute;
+  /** The route that computes rows of the table or view and stores none. @throws column_not_found */
+  compute(asked: ComputeRequest): Promise<CompiledRoute>;
   readonly writer: TableWriter;
+}
+
+export interface ComputeRequest {
+  readonly on_error: OnError;
+  /** Names of columns; undefined: all that are stored. */
+  readonly outputs: readonly string[] | undefined;
 }
 
 /**
@@ -69,8 +79,8 @@ export class TableWrites implements AsyncDisposable {
    * Provides what writes a table during `work`; `target` is its location as users write it.
    * @throws schema_mismatch when the files of its last update are gone
    */
-  async use<T>(table: CatalogTable, target: string, work: (table: WritableTable) => Promise<T>): Promise<T> {
-    const runtimeId = await readRuntime(this.#deps.sql, table.id);
+  async use<T>(table: ReadableTable, target: string, work: (table: WritableTable) => Promise<T>): Promise<T> {
+    const runtimeId = await readRuntime(this.#deps.sql, (table.view?.table ?? table).id);
     const key = `${target}\n${runtimeId ?? ""}`;
     let opened = this.#opened.get(key);
     if (opened === undefined) {
@@ -78,17 +88,27 @@ export class TableWrites implements AsyncDisposable {
       this.#opened.set(key, opened);
     }
     try {
-      return await opened.use(async ({ endpoints, inserts }) => {
-        const find = (onError: OnError) =>
-          endpoints.routes.find(({ path, service }) => service === inserts[onError] && path === `/${table.name}`);
-        if (find("abort") === undefined) throw notDeclared(target, table.name);
+      return await opened.use(async ({ computes, endpoints, inserts, unstored }) => {
+        const declared = unstored.get(table.name);
+        if (declared === undefined) throw notDeclared(target, table.name);
         return await work({
           insert: (onError) => {
-            const route = find(onError);
+            const isInsert = ({ path, service }: CompiledRoute) =>
+              service === inserts[onError] && path === `/${table.name}`;
+            const route = endpoints.routes.find(isInsert);
             if (route === undefined) throw new TypeError(`${table.name} has no insert route.`);
             return route;
           },
-          writer: endpoints.writer(table.name),
+          compute: async ({ on_error, outputs }) => {
+            const seen = seenColumns(table).map(({ name }) => name);
+            // the number of a row that makes rows has the name of its view, with a dot, and no request can name it
+            const stored = seen.filter((name) => !name.includes("."));
+            const all = outputsOf(`${target}/${table.name}`, outputs ?? stored, [...stored, ...declared]);
+            return await computes.route({ name: table.name, on_error, outputs: all });
+          },
+          get writer() {
+            return endpoints.writer(table.name);
+          },
         });
       });
     } finally {
@@ -130,6 +150,9 @@ interface Opened {
   readonly endpoints: Endpoints;
   /** Names of the services with the insert routes. */
   readonly inserts: Readonly<Record<OnError, string>>;
+  readonly computes: TableComputes;
+  /** Of each table and view, the columns that are not stored. */
+  readonly unstored: ReadonlyMap<string, readonly string[]>;
   /** Whether a function of a program computes a column. */
   readonly runs_programs: boolean;
   close(): Promise<void>;
@@ -223,28 +246,35 @@ async function open(
     await workers?.[Symbol.asyncDispose]();
     await media?.[Symbol.asyncDispose]();
   };
-  const endpoints = await openEndpoints(
-    {
-      sql,
-      udf: () => workers?.get() ?? refusePython(target),
-      log,
-      clock,
-      openSpool: createFileSpool,
-      ...mediaDeps(media),
-    },
-    { manifest, target, services: manifest.services.map(({ name }) => name), limits },
-  ).catch(async (error: unknown) => {
+  const deps = {
+    sql,
+    udf: () => workers?.get() ?? refusePython(target),
+    log,
+    clock,
+    openSpool: createFileSpool,
+    ...mediaDeps(media),
+  };
+  const endpoints = await openEndpoints(deps, {
+    manifest,
+    target,
+    services: manifest.services.map(({ name }) => name),
+    limits,
+  }).catch(async (error: unknown) => {
     // each attempt would keep a socket and folders
     await closeOthers();
     throw error;
   });
   const collecting = collectHourly(endpoints, log);
+  const computes = new TableComputes(deps, { manifest, target, limits });
   return {
     endpoints,
     inserts: { abort: inserts.abort.name, ignore: inserts.ignore.name },
+    computes,
+    unstored: new Map(tables.map(({ name, unstored = [] }) => [name, unstored.map((column) => column.name)])),
     runs_programs: modules.some(isProgramModule),
     close: async () => {
       collecting[Symbol.dispose]();
+      await computes[Symbol.asyncDispose]();
       await endpoints[Symbol.asyncDispose]();
       await closeOthers();
     },

@@ -105,6 +105,8 @@ test("a project's files become tables of a hosted database, which computes its r
     const table = { params: { ...params, table: "docs" } };
     const row = '{"title": "one", "n": 9223372036854775807}';
     expect((await ask("rowInsert", { ...table, body: row })).text).toContain('"loud":"ONE"');
+    const computed = await ask("rowCompute", { ...table, body: '[{"title": "two"}]', query: { outputs: "loud" } });
+    expect(computed.json).toEqual([{ loud: "TWO" }]);
     expect((await ask("rowList", table)).text).toMatch(/"n":9223372036854775807\b.*"next":null/);
     expect((await ask("tableShow", table)).json).toMatchObject({ path: "docs", rows: 1, errors: 0 });
     await eventually(async () => expect((await ask("databaseLogs")).text).toContain("one more"));

@@ -188,6 +188,10 @@ export const CONTROL_ROUTES = {
   }),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
+  /** Stores no row, but files that functions make are objects of the media store until they are collected. */
+  rowCompute: post(`${DATABASE}/tables/:table/compute`, "data.write", "Compute rows and store none", {
+    streams: "application/json",
+  }),
   /** The bodies of these two are in data-writes.ts. */
   rowUpdate: patch(`${DATABASE}/tables/:table/rows`, "data.write", "Update rows", { streams: "application/json" }),
   rowDelete: post(`${DATABASE}/tables/:table/rows/delete`, "data.write", "Delete rows", {

@@ -24,6 +24,16 @@ export const rowInsertQuerySchema = z.strictObject({
   return_rows: z.enum(["0", "1"]).default("1"),
 });
 
+/**
+ * Takes rows like an insert, and returns them with their computed columns. Rows of a view are made of the sent rows of
+ * its table. With `ignore`, a row with failed cells has the member `_errors`.
+ */
+export const rowComputeQuerySchema = z.strictObject({
+  on_error: onErrorSchema.default("abort"),
+  /** Names of columns, with commas. Omitted: all stored columns of the table. A row then needs only what these read. */
+  outputs: z.string().min(1).max(100_000).optional(),
+});
+
 /** Rows by their keys, or all rows of a condition. */
 export const rowUpdateSchema = z.union([
   z.strictObject({
@@ -57,6 +67,7 @@ export type Written = z.output<typeof writtenSchema>;
 /** The input and output of the routes that are the same in all APIs. Handlers check the bodies of updates and deletes. */
 export const WRITE_SCHEMAS = {
   rowInsert: { query: rowInsertQuerySchema },
+  rowCompute: { query: rowComputeQuerySchema },
   rowUpdate: { answer: writtenSchema },
   rowDelete: { answer: writtenSchema },
 } as const;

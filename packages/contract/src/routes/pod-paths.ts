@@ -34,6 +34,7 @@ export const POD_ROUTES = {
   psqlConnect: post("/v1/psql/:session", { streams: "application/octet-stream", answers: "tunnel" }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/tables/:table/rows", { streams: "application/json" }),
+  rowCompute: post("/v1/tables/:table/compute", { streams: "application/json" }),
   /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */
   rowUpdate: patch("/v1/tables/:table/rows", { streams: "application/json" }),
   rowDelete: post("/v1/tables/:table/rows/delete", { streams: "application/json" }),

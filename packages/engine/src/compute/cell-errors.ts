@@ -1,4 +1,5 @@
 import { PROGRAM_ENDED } from "@appdb/contract/program-code";
+import type { EngineValue } from "@appdb/contract/types";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { viewOfRows } from "../catalog/sql-names.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
@@ -23,6 +24,12 @@ export type CellErrors = Readonly<Record<string, CellError>>;
 const OF_PLACE: ReadonlySet<string> = new Set(["disk_full", "database_unavailable"]);
 /** Type of the error of a cell that reads a failed one. */
 const CARRIED = "CellError";
+
+/** The errors of a row that is not stored yet. */
+export function errorsOfRow(layout: { readonly errors: number }, row: readonly EngineValue[]): CellErrors {
+  const text = row[layout.errors];
+  return typeof text === "string" ? (JSON.parse(text) as CellErrors) : {};
+}
 
 /**
  * All errors of a row: those of the failed columns, and for each of `columns` that reads a failed one, directly or not,

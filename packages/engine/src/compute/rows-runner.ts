@@ -12,7 +12,7 @@ import {
   travelsAsText,
 } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import { INT_TYPE, kindOf } from "../kinds/kinds.ts";
+import { INT_TYPE, JSON_TYPE, kindOf } from "../kinds/kinds.ts";
 import { literalValue, toSqlText } from "../kinds/values.ts";
 import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import { runRowWise, runWhole } from "./batch-results.ts";
@@ -43,6 +43,8 @@ const PART_ROWS = 250;
 const PARTS_AT_ONCE = 8;
 /** Maximum bytes of the values of a part that come from the row above, which are sent with each made row. */
 const PART_BYTES = 8_000_000;
+/** The name of the errors of rows that are made for a response. No column has this name. */
+export const MADE_ERRORS = "(errors)";
 /** Maximum bytes of all values of the rows that one row makes, and how many a row counts in addition to its values.
  *  PostgreSQL needs up to 20 times as much memory to store them, and some 700 bytes for the shortest row. */
 export const MAX_MADE_BYTES = 16_000_000;
@@ -163,7 +165,8 @@ async function complete(
   }
   const values = [...result.values];
   if (made.for_response) {
-    values[at] = packRows([{ name: "pos", type: INT_TYPE, values: numbers }, ...outputs, ...computed]);
+    const failed = errors.size === 0 ? [] : [errorTexts(made, errors, count)];
+    values[at] = packRows([{ name: "pos", type: INT_TYPE, values: numbers }, ...outputs, ...computed, ...failed]);
   } else {
     const added: Omit<RowsText, "rows" | "given"> = {
       computed: Object.fromEntries([...outputs.filter(travelsAsText), ...computed].map(textsOf)),
@@ -271,6 +274,15 @@ function storedErrors(made: MadeRows, errors: UdfBatch["errors"]): Record<string
   }));
   const table = { columns } as unknown as Parameters<typeof spreadErrors>[0];
   return Object.fromEntries([...errors].map(([pos, found]) => [pos, spreadErrors(table, names, ownErrors(found))]));
+}
+
+/** The same for a response: the text of each row's errors; null for none. */
+function errorTexts(made: MadeRows, errors: UdfBatch["errors"], count: number): MadeValues {
+  const stored = storedErrors(made, errors);
+  const values = Array.from({ length: count }, (_none, pos) => {
+    return stored[pos] === undefined ? null : JSON.stringify(stored[pos]);
+  });
+  return { name: MADE_ERRORS, type: JSON_TYPE, values };
 }
 
 /** The first failed cell of the rows, as the error of the column that makes them. */

@@ -1,5 +1,6 @@
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest, ManifestRoute, ManifestService } from "@appdb/contract/manifest";
+import { computeOver } from "../route-kinds/compute.ts";
 import { insertKind } from "../route-kinds/insert.ts";
 import type { RouteKind } from "../route-kinds/route-kind.ts";
 import { ROUTE_KINDS, routeKind } from "../route-kinds/route-kinds.ts";
@@ -38,6 +39,19 @@ export function insertServices(manifest: Manifest): Readonly<Record<OnError, Man
       routes: inserts.map((route) => ({ ...route, on_error: "ignore" })),
     },
   };
+}
+
+/** A service whose only route computes rows of a table or view of a manifest, for people. */
+export function computeService(
+  manifest: Manifest,
+  {
+    name,
+    on_error: onError,
+    outputs,
+  }: { readonly name: string; readonly on_error: OnError; readonly outputs: readonly string[] },
+): ManifestService {
+  const route = { ...computeOver(manifest, name, outputs), on_error: onError };
+  return { ...tableService(manifest, []), name: "(computes)", routes: [route] };
 }
 
 /** Whether functions of these services may read or change rows. */

@@ -158,12 +158,15 @@ export class InsertMany {
 }
 
 /** Number of failed cells per column, for the header that names them. */
-class FailedCells {
+export class FailedCells {
   readonly #layout: RowLayout;
+  readonly #among: ReadonlySet<string> | undefined;
   readonly #rows = new Map<string, number>();
 
-  constructor(layout: RowLayout) {
+  /** `among`: the columns to count; omitted: all. */
+  constructor(layout: RowLayout, among?: ReadonlySet<string>) {
     this.#layout = layout;
+    this.#among = among;
   }
 
   count(rows: readonly Row[]): void {
@@ -171,6 +174,7 @@ class FailedCells {
       const text = row[this.#layout.errors];
       if (typeof text !== "string") continue;
       for (const name of Object.keys(JSON.parse(text) as CellErrors)) {
+        if (this.#among?.has(name) === false) continue;
         this.#rows.set(name, (this.#rows.get(name) ?? 0) + 1);
       }
     }
@@ -187,8 +191,8 @@ class FailedCells {
   }
 }
 
-/** The reader of one row refuses invalid UTF-8. */
-function arrayOf({ body }: RouteRequest): string | undefined {
+/** The text of a body that is an array. The reader of one row refuses invalid UTF-8. */
+export function arrayOf({ body }: RouteRequest): string | undefined {
   if (typeof body !== "string" && !isUtf8(body)) return undefined;
   const text = typeof body === "string" ? body : Buffer.from(body).toString("utf8");
   return isArrayText(text) ? text : undefined;

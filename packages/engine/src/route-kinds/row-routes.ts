@@ -1,4 +1,4 @@
-import type { ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
+import type { ManifestComputeRoute, ManifestRowRoute, ManifestService } from "@appdb/contract/manifest";
 import { answerError, JSON_HEADERS } from "../answers/answers.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 import type { KeptAnswer, Once } from "../idempotency/request-store.ts";
@@ -13,7 +13,9 @@ import { compileExport } from "../routes/sql-export.ts";
 import { givenInRows, requiring } from "../rows/given-media.ts";
 import { compileRowReader } from "../rows/validate-row.ts";
 import type { RowRunner } from "../write/new-rows.ts";
-import { acceptsManyRows, InsertMany, LINES_TYPES } from "./insert-many.ts";
+import { ComputeMany, type ComputeManyInput } from "./compute-many.ts";
+import { acceptsManyRows, InsertMany, type InsertManyInput, LINES_TYPES } from "./insert-many.ts";
+import { readBy } from "./over-row.ts";
 import { compileForms, FORM_TYPE, isForm, receiveLater, rowFields } from "./request-form.ts";
 
 type ReadRow = () => Row | Promise<Row>;
@@ -28,7 +30,11 @@ export function compileRowRoute(
 ): CompiledRoute {
   const { layout } = context.layout(route.table);
   const given = givenInRows(layout, context.deps.media);
-  const readFor = requiring(compileRowReader(layout, route.inputs, context.checks, context.generators), given);
+  const { checks, generators } = context;
+  const readFor = requiring(
+    compileRowReader(layout, route.inputs, checks, generators, neededOf(context, route)),
+    given,
+  );
   const render = compileAnswer(layout, route);
   const runner = runnerOf(context, route);
   const { log } = context.deps;
@@ -69,7 +75,10 @@ export function compileRowRoute(
     const { signal, timing } = request;
     await runner.run({ row, onError, request: undefined, signal, timing });
     if (exported !== null) await exported.write(row);
-    if (madeRows !== undefined) return { status: 200, headers: JSON_HEADERS, body: await madeRows(row, signal) };
+    if (madeRows !== undefined) {
+      const rows = await madeRows(row, onError, signal);
+      return { status: 200, headers: headersOf(row), body: `[${rows.join(",")}]` };
+    }
     return answerOf(request, row);
   };
   const receive = compileForms(context, {
@@ -87,9 +96,16 @@ export function compileRowRoute(
     const once = route.kind === "insert" ? readIdempotencyKey(asked, routeText) : undefined;
     return once === undefined ? await run(request, await readRow()) : await runOnce(asked, once, readRow);
   };
-  const many = acceptsManyRows(route)
-    ? new InsertMany(context, { route, layout, readFor, given, render: render.text, routeText })
-    : undefined;
+  const many = manyRowsOf(context, {
+    route,
+    layout,
+    readFor,
+    given,
+    render: render.text,
+    routeText,
+    isLeftOut,
+    madeRows,
+  });
   return {
     service: service.name,
     method: "POST",
@@ -119,6 +135,28 @@ export function compileRowRoute(
   };
 }
 
+function manyRowsOf(
+  context: RouteContext,
+  input: InsertManyInput & Omit<ComputeManyInput, "outputs">,
+): InsertMany | ComputeMany | undefined {
+  const { route } = input;
+  if (acceptsManyRows(route)) return new InsertMany(context, input);
+  if (route.kind === "insert" || route.many_rows !== true) return undefined;
+  return new ComputeMany(context, { ...input, outputs: computedOutputs(route) });
+}
+
+/** The columns that a compute route computes. */
+function computedOutputs({ of_view: view, outputs }: ManifestComputeRoute): readonly string[] {
+  return view?.member == null ? outputs : [...outputs, view.member];
+}
+
+/** The columns that a row must have; undefined: all of the route. */
+function neededOf({ input: { manifest } }: RouteContext, route: ManifestRowRoute): ReadonlySet<string> | undefined {
+  if (route.kind === "insert" || route.many_rows !== true) return undefined;
+  const table = manifest.tables.find(({ name }) => name === route.table);
+  return table === undefined ? undefined : readBy(table, computedOutputs(route));
+}
+
 /** Whether a computed row is not one of the route's view. */
 function leftOut({ index }: RowLayout, route: ManifestRowRoute): (row: Row) => boolean {
   const member = route.kind === "compute" ? route.of_view?.member : undefined;
@@ -137,6 +175,6 @@ function sourceOf(layout: RowLayout, name: string): string {
 function runnerOf(context: RouteContext, route: ManifestRowRoute): RowRunner {
   const rows = route.kind === "insert" ? context.inserter(route).rows : null;
   if (route.handler !== null) return context.answeredRows(route.table, route.handler, rows);
-  const member = route.kind === "compute" ? (route.of_view?.member ?? []) : [];
-  return rows ?? context.computer(route.table, route.outputs.concat(member));
+  if (rows !== null) return rows;
+  return context.computer(route.table, route.kind === "compute" ? computedOutputs(route) : route.outputs);
 }

@@ -32,17 +32,22 @@ export class RowsAnswer implements AsyncDisposable {
 
   /** @throws result_too_large when the response cannot be stored; disk_full */
   async add(batch: Pick<RowBatch, "count" | "rows">): Promise<void> {
-    const { kind, render, is_minimal: isMinimal, is_kept: isKept } = this.#form;
-    if (!isMinimal) {
-      let text = "";
-      for (const row of batch.rows) {
-        if (kind === "lines") text += `${render(row)}\n`;
-        else text += `${this.#rows === 0 && text === "" ? "[" : ","}${render(row)}`;
-      }
-      await this.#spool.write(text);
-    }
-    this.#rows += batch.count;
+    const { render, is_minimal: isMinimal, is_kept: isKept } = this.#form;
+    if (isMinimal) this.#rows += batch.count;
+    else await this.addTexts(batch.rows.map(render));
     if (isKept && this.#spool.bytes > MAX_KEPT_BYTES) throw tooLarge();
+  }
+
+  /** Adds rows that are written already. Returns the number of all rows. @throws disk_full */
+  async addTexts(texts: readonly string[]): Promise<number> {
+    let text = "";
+    for (const one of texts) {
+      if (this.#form.kind === "lines") text += `${one}\n`;
+      else text += `${this.#rows === 0 && text === "" ? "[" : ","}${one}`;
+    }
+    if (text !== "") await this.#spool.write(text);
+    this.#rows += texts.length;
+    return this.#rows;
   }
 
   /** Ends the response. `return()` of its body releases the unread rest. */

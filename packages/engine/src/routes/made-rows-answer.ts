@@ -1,19 +1,26 @@
 import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
+import type { OnError } from "@appdb/contract/jobs";
 import { limitVariable } from "@appdb/contract/service-limits";
 import type { EngineValue } from "@appdb/contract/types";
 import { type MadeRowsAnswer, MEMBER } from "@appdb/contract/views";
 import { runWhole } from "../compute/batch-results.ts";
+import { type CellErrors, errorsOfRow, ownErrors, refusesRow } from "../compute/cell-errors.ts";
 import { functionsOf } from "../compute/plan-compute.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
-import { unpackRows } from "../compute/rows-runner.ts";
+import { MADE_ERRORS, unpackRows } from "../compute/rows-runner.ts";
 import { cellError } from "../compute/run-graph.ts";
 import { valueToJson } from "../kinds/values.ts";
-import type { UdfGraph } from "../ports.ts";
+import type { UdfBatch, UdfError, UdfGraph } from "../ports.ts";
+import { withCellErrors } from "./render-outputs.ts";
 import type { RouteContext } from "./route-context.ts";
 
-/** Writes the response for a computed row: the rows that it makes. */
-export type MadeRowsWriter = (row: Row, signal: AbortSignal | undefined) => Promise<string>;
+/** Writes the rows that a computed row makes, in their order. `ignore`: a row has the errors of its failed cells. */
+export type MadeRowsWriter = (
+  row: Row,
+  onError: OnError,
+  signal: AbortSignal | undefined,
+) => Promise<readonly string[]>;
 
 const PART_ROWS = 250;
 
@@ -44,7 +51,13 @@ export function compileMadeRows(
   const leads = made.outputs.map(({ name }, index) => `${index === 0 ? "{" : ","}${JSON.stringify(name)}:`);
   const { result_rows: maxRows, result_bytes: maxBytes } = context.limits;
 
-  const compute = async (columns: Map<string, readonly EngineValue[]>, count: number, signal?: AbortSignal) => {
+  const compute = async (
+    columns: Map<string, readonly EngineValue[]>,
+    count: number,
+    onError: OnError,
+    signal?: AbortSignal,
+  ): Promise<UdfBatch["errors"]> => {
+    const failed = new Map<number, Readonly<Record<string, UdfError>>>();
     const given = inputs.map(({ name }) => columns.get(name) ?? []);
     const found = made.computed.map((): EngineValue[] => []);
     // Part by part: the rows of one response do not fill the queue of the workers.
@@ -53,16 +66,19 @@ export function compileMadeRows(
       const part = given.map((values) => values.slice(from, from + rows));
       const batch = await runWhole(context.udf(), graph, part, rows, signal);
       const [first] = [...batch.errors].sort(([a], [b]) => a - b);
-      if (first !== undefined) throw cellError(of, first[1]);
+      if (first !== undefined && (onError === "abort" || refusesRow(first[1]))) throw cellError(of, first[1]);
+      for (const [at, errors] of batch.errors) failed.set(from + at, errors);
       for (const [step, column] of found.entries()) column.push(...(batch.columns[step] ?? []));
     }
     for (const [step, { name }] of made.computed.entries()) columns.set(name, found[step] ?? []);
+    return failed;
   };
 
-  return async (row, signal) => {
+  return async (row, onError, signal) => {
     const { columns, count } = valuesOf(made, layout, row, row[at] ?? null);
     if (count > maxRows) throw tooLarge(route.path, `more than ${maxRows} rows`, "result_rows", maxRows);
-    if (made.computed.length > 0 && count > 0) await compute(columns, count, signal);
+    const failed = made.computed.length > 0 && count > 0 ? await compute(columns, count, onError, signal) : undefined;
+    const errorsOf = onError === "ignore" ? failedCells(made, layout, row, { columns, failed }) : () => null;
     const members = columns.get(MEMBER);
     const cells = made.outputs.map(({ type, value }) => ({ kind: type.kind, values: columns.get(value) ?? [] }));
     const parts: string[] = [];
@@ -73,12 +89,39 @@ export function compileMadeRows(
       for (const [place, { kind, values }] of cells.entries()) {
         text += `${leads[place]}${valueToJson(kind, values[index] ?? null)}`;
       }
-      const whole = text === "" ? "{}" : `${text}}`;
+      const whole = withCellErrors(text === "" ? "{}" : `${text}}`, errorsOf(index));
       bytes += whole.length + 1;
       if (bytes > maxBytes) throw tooLarge(route.path, `more than ${maxBytes} bytes`, "result_bytes", maxBytes);
       parts.push(whole);
     }
-    return `[${parts.join(",")}]`;
+    return parts;
+  };
+}
+
+/** Finds the errors of the failed cells of a made row, under the names of outputs. */
+function failedCells(
+  made: MadeRowsAnswer,
+  layout: RowLayout,
+  row: Row,
+  { columns, failed }: { readonly columns: Columns; readonly failed: UdfBatch["errors"] | undefined },
+): (at: number) => CellErrors | null {
+  const ofRow = errorsOfRow(layout, row);
+  const ofMade = columns.get(MADE_ERRORS) ?? [];
+  const values = new Map(made.values.map((value) => [value.name, value]));
+  return (at) => {
+    const text = ofMade[at];
+    const stored = typeof text === "string" ? (JSON.parse(text) as CellErrors) : {};
+    const own = ownErrors(failed?.get(at) ?? {});
+    const errorsAt = (level: number): CellErrors => {
+      if (level === 0) return ofRow;
+      return level === made.deeper.length + 1 ? stored : {};
+    };
+    const cells = made.outputs.flatMap(({ name, value }) => {
+      const { level = -1, column = "" } = values.get(value) ?? {};
+      const error = level < 0 ? own[value] : errorsAt(level)[column];
+      return error === undefined ? [] : [[name, error] as const];
+    });
+    return cells.length === 0 ? null : Object.fromEntries(cells);
   };
 }
 
@@ -102,7 +145,13 @@ function valuesOf(
     });
     columns = new Map([...repeated, ...cells(level, all)]);
     makers = all(deeper[level - 1] ?? "");
-    if (level === deeper.length + 1) return { columns, count: counts.reduce((sum, count) => sum + count, 0) };
+    if (level < deeper.length + 1) continue;
+    if (made.some((one) => one.has(MADE_ERRORS))) {
+      const errorsIn = (one: Columns, at: number) =>
+        one.get(MADE_ERRORS) ?? new Array<EngineValue>(counts[at] ?? 0).fill(null);
+      columns.set(MADE_ERRORS, made.flatMap(errorsIn));
+    }
+    return { columns, count: counts.reduce((sum, count) => sum + count, 0) };
   }
   return { columns, count: 0 };
 }

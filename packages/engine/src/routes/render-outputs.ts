@@ -1,6 +1,7 @@
 import type { ManifestAnswerer } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
 import { answerSlot } from "../compute/answer-graph.ts";
+import { type CellErrors, ERRORS_INPUT } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { placeholderText, type ResponseTemplate } from "../idempotency/response-template.ts";
 import type { Kind } from "../kinds/kind.ts";
@@ -72,6 +73,12 @@ function compileOutputs(
       return { text: `${text}}`, placeholders: placeholders === "" ? null : `${placeholders}]` };
     },
   };
+}
+
+/** The object with the errors of its failed cells, as a last member that no column can be named like. */
+export function withCellErrors(object: string, errors: CellErrors | null): string {
+  if (errors === null) return object;
+  return `${object.slice(0, -1)}${object === "{}" ? "" : ","}${JSON.stringify(ERRORS_INPUT)}:${JSON.stringify(errors)}}`;
 }
 
 function jsonOf(toJson: Kind["toJson"], value: EngineValue): string {

@@ -16,6 +16,7 @@ import type { RequestTracer } from "../request-tracer.ts";
 import type { QueryLimits } from "../sql/query-limits.ts";
 import { timestampOf } from "../values/parse-time.ts";
 import { createUuid7 } from "../values/uuid7.ts";
+import { BulkComputer } from "../write/bulk-computer.ts";
 import { BulkWriter } from "../write/bulk-writer.ts";
 import { ComputeStage } from "../write/compute-stage.ts";
 import { computeVerb } from "../write/compute-verb.ts";
@@ -272,16 +273,27 @@ export class RouteContext {
     return this.#rowDeps.requests.store(connection, [response]);
   }
 
+  /** Computes `outputs` of many rows that are not stored. */
+  bulkComputer({ on_error: onError, table }: ManifestRowRoute, outputs: readonly string[]): BulkComputer {
+    const { layout, stage } = this.#computing(table, outputs);
+    return new BulkComputer(this.#rowDeps, { layout, stage, on_error: onError });
+  }
+
   /** Computes `outputs` of rows that are not stored. */
   computer(name: string, outputs: readonly string[]): NewRows {
     const deps = this.#rowDeps;
-    const { layout, guard } = this.layout(name);
-    const columns = neededComputed(layout, outputs);
-    const stage = new ComputeStage(deps, { layout, functions: this.functions, columns });
+    const { guard, layout, stage } = this.#computing(name, outputs);
     const computing = computeVerb(deps, { layout, stage });
     const rows = new NewRows(deps, { layout, stage, guard, computing, insertOnly: null });
     this.#draining.push(rows);
     return rows;
+  }
+
+  #computing(name: string, outputs: readonly string[]) {
+    const { layout, guard } = this.layout(name);
+    const columns = neededComputed(layout, outputs);
+    const stage = new ComputeStage(this.#rowDeps, { layout, functions: this.functions, columns });
+    return { layout, guard, stage };
   }
 
   /** Resolves when no row and no query is in flight. */

@@ -34,17 +34,19 @@ interface Input {
 }
 
 /** Compiles the reader of a new row's body: one lookup and one check per field. It builds messages only for errors.
- *  Columns that a body omits get their defaults. */
+ *  Columns that a body omits get their defaults. `needed`: the columns that a body must have; omitted: all. */
 export function compileRowReader(
   layout: RowLayout,
   inputs: readonly string[],
   checks: JsonChecks,
   make: Generators,
+  needed?: ReadonlySet<string>,
 ): RowReader {
   const fields = new Map<string, Input>();
   for (const name of inputs) {
     const input = inputOf(layout, name, checks);
-    fields.set(name, { ...input, required: input.required && layout.slots[input.slot]?.default === undefined });
+    const isNeeded = needed?.has(name) !== false && layout.slots[input.slot]?.default === undefined;
+    fields.set(name, { ...input, required: input.required && isNeeded });
   }
   const blank: Row = layout.slots.map(({ default: defaultValue }) =>
     defaultValue && "value" in defaultValue ? defaultValue.value : null,

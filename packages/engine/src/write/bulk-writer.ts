@@ -1,6 +1,5 @@
 import type { OnError } from "@appdb/contract/jobs";
-import { fillGenerated, type Row, type RowLayout, storedErrors } from "../compute/row-layout.ts";
-import { cellError, runBatch } from "../compute/run-graph.ts";
+import { type Row, type RowLayout, storedErrors } from "../compute/row-layout.ts";
 import { isKeyTaken } from "../idempotency/request-store.ts";
 import { type SqlConnection, SqlError, type SqlTransaction } from "../ports.ts";
 import type { RowBatch } from "../rows/many-rows.ts";
@@ -9,6 +8,7 @@ import type { StoredColumns } from "../rows/stored-columns.ts";
 import { BinaryCopy, writeMade } from "../statements/copy-binary.ts";
 import { MARK_PENDING } from "../statements/insert-statement.ts";
 import { copyText } from "../statements/row-parameters.ts";
+import { BatchComputer, placeOf } from "./batch-computer.ts";
 import type { ComputeStage } from "./compute-stage.ts";
 import { explainRefusal, isRolledBack, isRowRefusal, isShapeRefusal, undone } from "./sql-refusals.ts";
 import { pendingErrors, pendingIds, type TableStatements } from "./table-statements.ts";
@@ -58,10 +58,12 @@ class Moved extends Error {}
 export class BulkWriter {
   readonly #deps: WriteDeps;
   readonly #input: BulkWriterInput;
+  readonly #computer: BatchComputer;
 
   constructor(deps: WriteDeps, input: BulkWriterInput) {
     this.#deps = deps;
     this.#input = input;
+    this.#computer = new BatchComputer(deps, input);
   }
 
   /** Whether rows are stored as they are sent, with values that the engine makes. */
@@ -129,7 +131,7 @@ export class BulkWriter {
         if (copy !== undefined && batch.columns !== undefined) {
           yield this.#copyColumns(run, copy, batch.count, batch.columns);
         } else {
-          await this.#compute(batch, signal);
+          await this.#computer.compute(batch, signal);
           const errorsOf = this.#errorsOf(run);
           const { rows } = batch;
           yield copy === undefined ? copyText(run.copy.inputs, rows, errorsOf) : copy.ofRows(rows, errorsOf);
@@ -163,7 +165,7 @@ export class BulkWriter {
     try {
       for (let step = first; step.done !== true; step = await iterator.next()) {
         const batch = step.value;
-        const failed = await this.#compute(batch, signal);
+        const failed = await this.#computer.compute(batch, signal);
         await writing;
         writing = this.#write(run, batch, failed);
         // The promise is awaited above or below. Until then it has no handler.
@@ -189,27 +191,6 @@ export class BulkWriter {
     await connection.query({ text: MARK_PENDING, values: [version.table_id, pendingIds(version)] });
   }
 
-  /** Computes columns in Python. Returns the rows whose SQL columns already have values or errors too. */
-  async #compute(batch: RowBatch, signal: AbortSignal): Promise<ReadonlySet<Row>> {
-    const { layout, stage, on_error: onError } = this.#input;
-    const failed = new Set<Row>();
-    for (const row of batch.rows) fillGenerated(layout, this.#deps, row);
-    if (stage.graph === null) return failed;
-    const errors = await runBatch(this.#deps.udf(), stage.graph, batch.rows, signal);
-    for (const [at, found] of [...errors].sort(([a], [b]) => a - b)) {
-      const row = batch.rows[at];
-      if (row === undefined) continue;
-      try {
-        if (stage.accept({ row, onError }, found)) continue;
-        await stage.complete({ row, onError });
-        failed.add(row);
-      } catch (error) {
-        throw withRowLocation(error, batch.locationOf(at));
-      }
-    }
-    return failed;
-  }
-
   async #write(run: Run, batch: RowBatch, failed: ReadonlySet<Row>): Promise<void> {
     const computing = failed.size === 0 ? batch.rows : batch.rows.filter((row) => !failed.has(row));
     if (computing.length > 0) await this.#insert(run, batch, computing);
@@ -228,21 +209,8 @@ export class BulkWriter {
       if (!isRowRefusal(error)) throw error;
     }
     await connection.query({ text: `rollback to savepoint ${SAVEPOINT}` });
-    await this.#computeRest(batch, rows);
+    await this.#computer.computeRest(batch, rows);
     await this.#copy(run, batch, rows);
-  }
-
-  async #computeRest(batch: RowBatch, rows: readonly Row[]): Promise<void> {
-    const { layout, stage, on_error: onError } = this.#input;
-    if (stage.rest === null) return;
-    if (onError === "ignore") {
-      await Promise.all(rows.map((row) => stage.complete({ row, onError })));
-      return;
-    }
-    const errors = await runBatch(this.#deps.udf(), stage.rest, rows);
-    const at = Math.min(...errors.keys());
-    const found = errors.get(at);
-    if (found !== undefined) throw withRowLocation(cellError(layout.whole, found), placeOf(batch, rows[at]));
   }
 
   async #execute({ connection, version }: Run, batch: RowBatch, rows: readonly Row[]): Promise<void> {
@@ -290,8 +258,4 @@ export class BulkWriter {
     if (isShapeRefusal(error)) return new Error("The statement does not match its table.", { cause: error });
     return explainRefusal(this.#input.layout, undefined, error, this.#deps.limits);
   }
-}
-
-function placeOf(batch: RowBatch, row: Row | undefined) {
-  return batch.locationOf(row === undefined ? 0 : batch.rows.indexOf(row));
 }

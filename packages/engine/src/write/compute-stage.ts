@@ -1,6 +1,6 @@
 import type { OnError } from "@appdb/contract/jobs";
 import type { CatalogFunction } from "../catalog/catalog.ts";
-import { type CellErrors, ownErrors, refusesRow, spreadErrors } from "../compute/cell-errors.ts";
+import { type CellErrors, errorsOfRow, ownErrors, refusesRow, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, type SqlStep } from "../compute/plan-compute.ts";
 import { checkedMedia, type Row, type RowLayout } from "../compute/row-layout.ts";
 import { type BoundGraph, bindGraph, bindPython, cellError, runCells } from "../compute/run-graph.ts";
@@ -81,7 +81,7 @@ export class ComputeStage {
   async complete(write: Pick<NewRow, "row" | "onError">): Promise<void> {
     const { layout, functions } = this.#input;
     const { row } = write;
-    const errors = errorsOf(layout, row);
+    const errors = errorsOfRow(layout, row);
     const remaining = this.#later.filter((name) => errors[name] === undefined);
     for (const name of this.#later) if (errors[name] !== undefined) row[layout.index.get(name) ?? -1] = null;
     const graph = remaining.length === this.#later.length ? this.rest : bindPython(layout, functions, remaining);
@@ -90,7 +90,7 @@ export class ComputeStage {
 
   #note(row: Row, found: Readonly<Record<string, UdfError>>): CellErrors {
     const { layout } = this.#input;
-    const before = errorsOf(layout, row);
+    const before = errorsOfRow(layout, row);
     const columns = new Set([...layout.computed, ...this.#input.columns]);
     const errors = spreadErrors(layout.whole, columns, { ...before, ...ownErrors(found) });
     const hasNoKey = layout.table.primary_key.some((name) => errors[name] !== undefined);
@@ -101,9 +101,4 @@ export class ComputeStage {
     row[layout.errors] = JSON.stringify(errors);
     return errors;
   }
-}
-
-function errorsOf(layout: RowLayout, row: Row): CellErrors {
-  const text = row[layout.errors];
-  return typeof text === "string" ? (JSON.parse(text) as CellErrors) : {};
 }

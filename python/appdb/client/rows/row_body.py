@@ -1,4 +1,4 @@
-"""The body of an insert: frames of columns for many rows, or lines of JSON."""
+"""The body of an insert or compute: frames of columns for many rows, or lines of JSON."""
 
 from itertools import chain, islice
 
@@ -11,8 +11,10 @@ _LINES = {"content-type": "application/x-ndjson"}
 _MANY = 500
 
 
-def row_body(connection, path, rows, refs, source, counted):
-    """Returns the body and the headers of an insert. `rows` are those of the source, or ones made of them."""
+def row_body(connection, path, rows, refs, source, counted, query):
+    """Returns the body and the headers of rows. `rows` are those of the source, or ones made of them.
+
+    `query`: that of a request without rows, which asks for frames of columns."""
     if source.total is not None and source.total < _MANY:
         return _lines(rows, refs, source, counted), _LINES
     make_pieces = source.pieces if rows is source.rows else None
@@ -21,7 +23,7 @@ def row_body(connection, path, rows, refs, source, counted):
         rows = chain(first, rows)
         if len(first) < _MANY:
             return _lines(rows, refs, source, counted), _LINES
-    if not _takes_columns(connection, path):
+    if not _takes_columns(connection, path, query):
         return _lines(rows, refs, source, counted), _LINES
     from appdb.client.rows import columns
 
@@ -31,13 +33,13 @@ def row_body(connection, path, rows, refs, source, counted):
     return columns.frames(pieces, refs, source.is_frame, size, counted), headers
 
 
-def _takes_columns(connection, path):
-    """Whether the server knows frames of columns. An older one refuses the content type of an insert without rows."""
+def _takes_columns(connection, path, query):
+    """Whether the server knows frames of columns. An older one refuses the content type of a request without rows."""
     from appdb.client.rows.columns import CONTENT_TYPE
 
     if connection.takes_columns is None:
         try:
-            with connection.send("POST", path, b"", {"return_rows": "0"}, {"content-type": CONTENT_TYPE}) as answer:
+            with connection.send("POST", path, b"", query, {"content-type": CONTENT_TYPE}) as answer:
                 answer.json()
         except Error as error:
             if error.code != "unsupported_media_type":

@@ -1,4 +1,4 @@
-"""What insert() takes: each source becomes an iterator of dicts, read piece by piece."""
+"""What insert() and compute() take: each source becomes an iterator of dicts, read piece by piece."""
 
 import dataclasses
 import os
@@ -30,7 +30,7 @@ class Source:
 
 
 def source_of(given, columns, names=None):
-    """The rows of what insert() was given, under the names of columns. Raises Error.
+    """The rows of what insert() or compute() was given, under the names of columns. Raises Error.
 
     `columns`: references of the table's columns by name. `names`: {name in the source: column}."""
     if isinstance(given, Source):
@@ -72,8 +72,8 @@ def _of_program(given, columns, naming):
         total = len(given) if hasattr(given, "__len__") else None
         return Source((_as_dict(row) for row in given), total)
     raise Error(
-        f"insert() takes rows, not {kind.__name__}.",
-        'Give it a dict, a list of dicts, a DataFrame, or the path of a file: insert([{"title": "a"}])',
+        f"Expected rows, got {kind.__name__}.",
+        'Give a dict, a list of dicts, a DataFrame, or the path of a file: [{"title": "a"}]',
     )
 
 
@@ -90,7 +90,7 @@ def _as_dict(row):
         return {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
     raise Error(
         f"A row is a dict, a dataclass or a pydantic object, not {type(row).__name__}.",
-        'Write insert([{"title": "a"}, {"title": "b"}])',
+        'Write [{"title": "a"}, {"title": "b"}]',
     )
 
 
@@ -163,7 +163,7 @@ def _dataset_rows(given):
 def _file(path, columns, naming):
     extension = os.path.splitext(path)[1].lower()
     if extension not in _FILES:
-        raise Error(f"insert() cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}.")
+        raise Error(f"The library cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}.")
     if not os.path.isfile(path):
         raise Error(f"There is no file {path}.", "Check its path.", "file_not_found")
     places = Places(path)

@@ -76,6 +76,11 @@ export function addRowRoutes(routes: ControlRoutes, deps: RowRouteDeps): void {
       pod.open("rowInsert", { ...rows, query }, options),
     ),
   );
+  routes.add("rowCompute", ({ org, params, query, reply, request }) =>
+    forwardWrite(deps, { org, params, reply, request }, (pod, rows, options) =>
+      pod.open("rowCompute", { ...rows, query }, options),
+    ),
+  );
   routes.add("rowUpdate", async ({ org, params, reply, request }) => {
     await forwardWrite(deps, { org, params, reply, request }, (pod, rows, options) =>
       pod.open("rowUpdate", rows, options),

@@ -128,6 +128,21 @@ describe("tables and rows", () => {
     expect(JSON.stringify(asked?.headers)).not.toMatch(new RegExp(`hidden|${setup.member.token}`));
   });
 
+  test("are computed by the pod for callers that may write", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    setup.pod.answer = (_asked, response) => sendJson(response, [{ n: 1 }]);
+    const body = '[{"n": 9223372036854775807}]';
+    const query = { outputs: "n,loud", on_error: "ignore" };
+    const ask = (as: object) =>
+      server.ask("rowCompute", { as, params: paramsOf(setup, "reports/docs"), body, query } as never);
+    const answer = await ask(setup.member);
+    expect([answer.status, answer.text]).toEqual([200, '[{"n":1}]']);
+    const route = "POST /v1/tables/reports%2Fdocs/compute?on_error=ignore&outputs=n%2Cloud";
+    expect(setup.pod.asked).toEqual([expect.objectContaining({ route, body })]);
+    expect((await ask(setup.outsider)).status).toBeGreaterThanOrEqual(400);
+    expect(setup.pod.asked).toHaveLength(1);
+  });
+
   test("are updated and deleted by the pod, with the digits of the request", async () => {
     await using setup = await openDatabaseWithPod(server);
     const written = { inserted: 0, updated: 1, deleted: 0, errors: 0 };

@@ -1,0 +1,188 @@
+import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import { afterEach, expect, test } from "vitest";
+import { columnFrame } from "../rows/testing/column-frames.ts";
+import { computeOver } from "./compute.ts";
+
+const APP = `
+from typing import Iterator, TypedDict
+
+import appdb as db
+from appdb.functions import upper
+
+Base = db.model_base()
+
+class Word(TypedDict):
+    word: str
+
+@db.iterator
+def words(text: str) -> Iterator[Word]:
+    for word in text.split():
+        if word == "boom":
+            raise ValueError("boom")
+        yield {"word": word}
+
+@db.udf
+def shouted(text: str) -> str:
+    if text == "bad":
+        raise ValueError("bad text")
+    return text + "!"
+
+class Doc(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    n: db.Int | None
+    big = upper(title)
+    loud = shouted(title)
+    tenth = 10 // n
+
+class Long(Base, name="long", base=Doc.where(Doc.n > 1)):
+    twice = shouted(Doc.loud)
+
+class W(Base, name="words", base=Doc, iterator=words(Doc.title)):
+    cry = shouted(word)
+    again = db.Column(value=shouted(word), stored=False)
+`;
+
+let tested: TestApplication;
+
+afterEach(async () => {
+  await tested?.[Symbol.asyncDispose]();
+});
+
+/** Sends rows to the route that computes a table or view, over outputs. */
+async function compute(name: string, outputs: readonly string[], rows: unknown, onError: "abort" | "ignore" = "abort") {
+  const route = { ...computeOver(tested.manifest, name, outputs), on_error: onError };
+  const service = { name: "computes", prefix: "", routes: [route], source: route.source };
+  await using served = await tested.serveManifest({ ...tested.manifest, services: [service] });
+  return await served.post(`/${name}`, rows);
+}
+
+const DOCS = ["id", "title", "n", "big", "loud", "tenth"];
+const rowsOf = (count: number) => Array.from({ length: count }, (_, id) => ({ id, title: `t${id}`, n: id + 1 }));
+
+test("computes the rows of an array in their order and stores none", async () => {
+  tested = await openTestApplication(APP);
+  const { json, status, text } = await compute("docs", DOCS, rowsOf(1_203));
+  expect(status, text.slice(0, 500)).toBe(200);
+  expect(json).toHaveLength(1_203);
+  expect(json[1_202]).toEqual({ id: 1202, title: "t1202", n: 1203, big: "T1202", loud: "t1202!", tenth: 0 });
+  expect((await compute("docs", DOCS, [])).json).toEqual([]);
+  expect((await compute("docs", ["loud"], { title: "one" })).json).toEqual([{ loud: "one!" }]);
+  expect((await compute("docs", ["loud"], 5)).json).toMatchObject({
+    code: "invalid_request",
+    errors: [{ pointer: "/0" }],
+  });
+  expect((await tested.sql.query({ text: "select count(*) from docs" })).rows).toEqual([["0"]]);
+});
+
+test("a row needs only the columns that its outputs read", async () => {
+  tested = await openTestApplication(APP);
+  expect((await compute("docs", ["big"], [{ title: "a" }, { title: "b", id: 1 }])).json).toEqual([
+    { big: "A" },
+    { big: "B" },
+  ]);
+  const refused = await compute("docs", ["big"], [{ title: "a" }, { id: 1 }, { title: "c", titel: "d" }]);
+  expect(refused.json.errors).toEqual([
+    expect.objectContaining({ pointer: "/1/title", detail: expect.stringContaining("required") }),
+    expect.objectContaining({ pointer: "/2/titel" }),
+  ]);
+});
+
+test("an error names its row, of a function and of SQL", async () => {
+  tested = await openTestApplication(APP);
+  const raised = await compute("docs", ["loud"], [{ title: "a" }, { title: "bad" }]);
+  expect(raised.json).toMatchObject({ code: "function_failed", meta: { row: 1 }, errors: [{ pointer: "/1" }] });
+  const divided = await compute("docs", ["tenth"], [{ n: 1 }, { n: 2 }, { n: 0 }]);
+  expect(divided.json).toMatchObject({ code: "function_failed", meta: { row: 2, column: "tenth" } });
+});
+
+test("with ignore, a failed cell is null and the row has its error", async () => {
+  tested = await openTestApplication(APP);
+  const sent = [
+    { id: 1, title: "bad", n: 0 },
+    { id: 2, title: "b", n: 5 },
+  ];
+  const { headers, json } = await compute("docs", DOCS, sent, "ignore");
+  expect(json).toEqual([
+    {
+      ...sent[0],
+      big: "BAD",
+      loud: null,
+      tenth: null,
+      _errors: {
+        loud: { type: "ValueError", message: "bad text", function: "app:shouted" },
+        tenth: expect.objectContaining({ type: "ZeroDivisionError" }),
+      },
+    },
+    { ...sent[1], big: "B", loud: "b!", tenth: 2 },
+  ]);
+  expect(headers["x-cell-errors"]).toBe("loud;rows=1, tenth;rows=1");
+  expect((await compute("docs", ["big", "loud"], [{ title: "bad" }], "ignore")).json[0]._errors).toHaveProperty("loud");
+});
+
+test("a view leaves out rows, and names its own columns in errors", async () => {
+  tested = await openTestApplication(APP);
+  const sent = [
+    { id: 1, title: "a", n: 1 },
+    { id: 2, title: "b", n: 2 },
+    { id: 3, title: "bad", n: 3 },
+    { id: 4, title: "d", n: null },
+  ];
+  const { json } = await compute("long", ["id", "twice"], sent, "ignore");
+  expect(json).toEqual([
+    { id: 2, twice: "b!!" },
+    { id: 3, twice: null, _errors: { twice: expect.objectContaining({ type: "CellError", column: "loud" }) } },
+  ]);
+  expect((await compute("long", ["twice"], sent.slice(0, 1))).json).toEqual([]);
+});
+
+test("an iterator view returns the rows of all rows, each with its own errors", async () => {
+  tested = await openTestApplication(APP);
+  const sent = [
+    { id: 1, title: "to bad be" },
+    { id: 2, title: "" },
+    { id: 3, title: "or boom" },
+    { id: 4, title: "not" },
+  ];
+  const { headers, json } = await compute("words", ["id", "pos", "word", "cry", "again"], sent, "ignore");
+  const failed = expect.objectContaining({ type: "ValueError", message: "bad text" });
+  expect(json).toEqual([
+    { id: 1, pos: 0, word: "to", cry: "to!", again: "to!" },
+    { id: 1, pos: 1, word: "bad", cry: null, again: null, _errors: { cry: failed, again: failed } },
+    { id: 1, pos: 2, word: "be", cry: "be!", again: "be!" },
+    { id: 4, pos: 0, word: "not", cry: "not!", again: "not!" },
+  ]);
+  expect(headers["x-cell-errors"]).toBe("words;rows=2");
+  const refused = await compute("words", ["again"], [{ title: "to be" }, { title: "bad" }]);
+  expect(refused.json).toMatchObject({ code: "function_failed", meta: { row: 1 } });
+  const { json: few } = await compute("words", ["word"], [{ title: "a b" }, { title: "c" }]);
+  expect(few).toEqual([{ word: "a" }, { word: "b" }, { word: "c" }]);
+});
+
+test("rows and made rows are limited by their number", async () => {
+  tested = await openTestApplication(APP, { insert_rows: 3 } as never);
+  expect((await compute("docs", ["big"], rowsOf(4))).json).toMatchObject({ code: "payload_too_large" });
+  const made = await compute("words", ["word"], [{ title: "a b" }, { title: "c d" }]);
+  expect(made.json).toMatchObject({ code: "result_too_large", meta: { limit: "insert_rows", value: 3 } });
+});
+
+test("lines get lines, and frames of columns too", async () => {
+  tested = await openTestApplication(APP);
+  const route = computeOver(tested.manifest, "docs", ["title", "loud"]);
+  const service = { name: "computes", prefix: "", routes: [route], source: route.source };
+  await using served = await tested.serveManifest({ ...tested.manifest, services: [service] });
+  const [compiled] = served.endpoints.routes;
+  const send = async (bytes: Uint8Array, hasColumns: boolean) => {
+    const stream = (async function* () {
+      yield bytes;
+    })();
+    const request = { body: "", stream, has_columns: hasColumns, headers: {}, id: "r" };
+    const { body } = (await compiled?.handle(request)) ?? {};
+    const pieces: Uint8Array[] = [];
+    for await (const piece of body as AsyncIterable<Uint8Array>) pieces.push(piece);
+    return Buffer.concat(pieces).toString("utf8");
+  };
+  const wanted = '{"title":"a","loud":"a!"}\n{"title":"b","loud":"b!"}\n';
+  expect(await send(Buffer.from('{"title":"a"}\n\n{"title":"b"}'), false)).toBe(wanted);
+  expect(await send(columnFrame([{ name: "title", form: "utf8", values: ["a", "b"] }]), true)).toBe(wanted);
+});

@@ -1,0 +1,139 @@
+import { appError } from "@appdb/contract/errors";
+import type { ManifestComputeRoute, ManifestRowRoute } from "@appdb/contract/manifest";
+import { limitVariable } from "@appdb/contract/service-limits";
+import type { RequestCaller } from "@appdb/contract/worker-protocol";
+import type { RouteAnswer } from "../answers/answers.ts";
+import { type CellErrors, errorsOfRow } from "../compute/cell-errors.ts";
+import { neededComputed, type Row, type RowLayout } from "../compute/row-layout.ts";
+import type { MadeRowsWriter } from "../routes/made-rows-answer.ts";
+import { withCellErrors } from "../routes/render-outputs.ts";
+import type { RouteRequest } from "../routes/route.ts";
+import type { RouteContext } from "../routes/route-context.ts";
+import { type GivenMedia, takenInBatches } from "../rows/given-media.ts";
+import { type RowBatch, type RowTexts, readRows, withRowLocation } from "../rows/many-rows.ts";
+import { splitArray } from "../rows/split-array.ts";
+import { splitFrames } from "../rows/split-frames.ts";
+import { splitLines } from "../rows/split-lines.ts";
+import type { RowReader } from "../rows/validate-row.ts";
+import type { BulkComputer } from "../write/bulk-computer.ts";
+import { arrayOf, FailedCells } from "./insert-many.ts";
+import { RowsAnswer } from "./rows-answer.ts";
+
+export interface ComputeManyInput {
+  readonly route: ManifestRowRoute;
+  readonly layout: RowLayout;
+  readonly readFor: (caller: RequestCaller | undefined) => RowReader;
+  readonly given: GivenMedia<Row> | undefined;
+  readonly render: (row: Row) => string;
+  readonly outputs: readonly string[];
+  /** Whether a row is not one of the route's view. */
+  readonly isLeftOut: (row: Row) => boolean;
+  /** Of an iterator view. */
+  readonly madeRows: MadeRowsWriter | undefined;
+}
+
+/**
+ * Computes the rows of one request and returns them in order, without those that a view leaves out. With `ignore`, a row
+ * with failed cells has their errors in the member `_errors`.
+ */
+export class ComputeMany {
+  readonly #context: RouteContext;
+  readonly #input: ComputeManyInput;
+  readonly #computer: BulkComputer;
+  /** The columns that are computed; others do not fail. */
+  readonly #needed: ReadonlySet<string>;
+  readonly #shown: ReadonlyMap<string, string>;
+
+  constructor(context: RouteContext, input: ComputeManyInput) {
+    this.#context = context;
+    this.#input = input;
+    const { layout, outputs, route } = input;
+    this.#needed = new Set(neededComputed(layout, outputs));
+    this.#computer = context.bulkComputer(route, outputs);
+    const names: Readonly<Record<string, string>> = (route as ManifestComputeRoute).of_view?.names ?? {};
+    this.#shown = new Map(route.outputs.map((name) => [name, names[name] ?? name]));
+  }
+
+  /** A single row has a list as its response too: a view leaves it out, or makes several of it. */
+  accepts(): boolean {
+    return true;
+  }
+
+  /** Only people call routes of this kind, at once. */
+  check(): void {}
+
+  /** @throws as `BulkComputer.compute`; result_too_large, overloaded, disk_full */
+  async run(request: RouteRequest): Promise<RouteAnswer> {
+    const { given, layout, readFor } = this.#input;
+    const { admission, limits } = this.#context;
+    const signal = request.signal ?? new AbortController().signal;
+    const source = this.#textsOf(request);
+    const read = readRows(source, readFor(request.caller), { ...limits, batch_rows: this.#computer.batch_rows });
+    const rows = takenInBatches(read, given);
+    const failed = new FailedCells(layout, this.#needed);
+    const form = { kind: source.kind, render: this.#input.render, is_minimal: false, is_kept: false };
+    const answer = new RowsAnswer(form, this.#context.openSpool());
+    try {
+      await admission.run(signal, async () => {
+        for await (const batch of this.#computer.compute(rows, signal)) {
+          failed.count(batch.rows);
+          const count = await answer.addTexts(await this.#textsOfBatch(batch, signal));
+          if (count > limits.insert_rows) throw tooManyRows(limits.insert_rows);
+        }
+      });
+      return await answer.finish(failed.headers());
+    } catch (error) {
+      await answer[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #textsOf({ body, has_columns: hasColumns, stream, ...request }: RouteRequest): RowTexts {
+    if (stream === undefined) {
+      const text = arrayOf({ body, ...request });
+      return { kind: "list", texts: text === undefined ? oneRow(body) : splitArray(text) };
+    }
+    const { body_bytes: bodyBytes } = this.#context.limits;
+    return {
+      kind: "lines",
+      texts: hasColumns === true ? splitFrames(stream, bodyBytes) : splitLines(stream, bodyBytes),
+    };
+  }
+
+  async #textsOfBatch(batch: RowBatch, signal: AbortSignal): Promise<readonly string[]> {
+    const { isLeftOut, madeRows, render, route } = this.#input;
+    const texts: string[] = [];
+    for (const [at, row] of batch.rows.entries()) {
+      if (madeRows === undefined) {
+        if (!isLeftOut(row)) texts.push(withCellErrors(render(row), this.#errorsOf(row)));
+        continue;
+      }
+      try {
+        for (const text of await madeRows(row, route.on_error, signal)) texts.push(text);
+      } catch (error) {
+        throw withRowLocation(error, batch.locationOf(at));
+      }
+    }
+    return texts;
+  }
+
+  #errorsOf(row: Row): CellErrors | null {
+    const cells = Object.entries(errorsOfRow(this.#input.layout, row)).flatMap(([column, error]) => {
+      const name = this.#shown.get(column);
+      return name === undefined ? [] : [[name, error] as const];
+    });
+    return cells.length === 0 ? null : Object.fromEntries(cells);
+  }
+}
+
+async function* oneRow(body: RouteRequest["body"]): AsyncGenerator<readonly (string | Uint8Array)[]> {
+  yield [body];
+}
+
+function tooManyRows(value: number): Error {
+  return appError("result_too_large", {
+    detail: `The response has more than ${value} rows, the maximum of one request.`,
+    hint: `Send fewer rows per request, or raise ${limitVariable("insert_rows")}.`,
+    meta: { limit: "insert_rows", value },
+  });
+}
