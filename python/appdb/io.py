@@ -20,21 +20,23 @@ _NOT_OFFERED = {
 
 def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_000, inline_images=False):
     """Writes rows as Parquet: one file if the path ends in `.parquet`, otherwise files in a new folder."""
-    from appdb.client.rows.frames import marked_schema, need
+    from appdb.client.rows.arrow_values import marked_schema
+    from appdb.client.rows.frames import need
 
     if inline_images:
         raise _refused("export_parquet(inline_images=True)", "Files are written as addresses: omit inline_images.")
     parquet = need("pyarrow.parquet", "export_parquet()")
     path = os.fspath(parquet_path)
     columns, batches, close = _query_of(table_or_query).arrow_batches()
+    schema = marked_schema(columns, batches.schema, is_file=True)
     try:
         if path.lower().endswith(".parquet"):
-            with _replaced(path) as part, parquet.ParquetWriter(part, marked_schema(columns, batches.schema)) as writer:
+            with _replaced(path) as part, parquet.ParquetWriter(part, schema) as writer:
                 for table in _grouped(batches, _GROUP_BYTES):
                     writer.write_table(table)
             return
         os.makedirs(path)
-        _write_parts(parquet, path, batches, marked_schema(columns, batches.schema), partition_size_bytes)
+        _write_parts(parquet, path, batches, schema, partition_size_bytes)
     finally:
         close()
 

@@ -52,7 +52,7 @@ async function read(name: string, table = TABLE): Promise<readonly string[]> {
 async function write(name: string, rows: readonly string[]): Promise<void> {
   using file = new OutputFile(join(folder, name));
   await file.fill(async () => {
-    const parquet = createParquet(file.file, COLUMNS.map(parquetColumn));
+    const parquet = createParquet(file.file, COLUMNS, COLUMNS.map(parquetColumn));
     for (const row of rows) await parquet.add([cells(row)], row.length);
     await parquet.end();
   });
