@@ -169,6 +169,9 @@ def _values(column, array):
     """The values of a column as Python objects."""
     values, kind = array.to_pylist(), column.kind
     if kind == "array":
+        if column.type["shape"] is None:
+            # Arrow has no type for lists of any depth, so that they are texts.
+            values = [None if value is None else json_value(value) for value in values]
         numpy, dtype = _numpy(), column.type["dtype"]
         if numpy is None:
             return values
@@ -198,10 +201,11 @@ def _arrow_array(pyarrow, column, values):
     kind = column.kind
     if kind == "timestamp":
         return pyarrow.array(values, pyarrow.timestamp("us", "UTC"))
-    if kind == "json":
+    if kind == "json" or (kind == "array" and column.type["shape"] is None):
         from appdb.values import to_json
 
-        return pyarrow.array([None if value is None else to_json(value) for value in values], pyarrow.string())
+        plain = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+        return pyarrow.array([None if value is None else to_json(value) for value in plain], pyarrow.string())
     if kind == "array":
         return _arrow_lists(pyarrow, column, values)
     if kind in _ARROW:
@@ -212,10 +216,10 @@ def _arrow_array(pyarrow, column, values):
 def _arrow_lists(pyarrow, column, values):
     dtype, shape = column.type["dtype"], column.type["shape"]
     item = getattr(pyarrow, {"bool": "bool_"}.get(dtype, dtype))()
-    for length in reversed(shape or [None]):
+    for length in reversed(shape):
         item = pyarrow.list_(item) if length is None else pyarrow.list_(item, length)
     lists = [value.tolist() if hasattr(value, "tolist") else value for value in values]
-    return pyarrow.array(lists, item if shape is not None else None)
+    return pyarrow.array(lists, item)
 
 
 def _address(value):

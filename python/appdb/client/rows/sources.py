@@ -8,6 +8,7 @@ from appdb.client.rows.frames import decoded_rows, has_arrow
 from appdb.client.refusals import Places, row_number
 from appdb.client.rows.row_names import Naming, folded
 from appdb.declare.errors import Error, listed
+from appdb.kinds import rules
 
 _PIECE = 10_000
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
@@ -156,8 +157,9 @@ def _arrow_rows(given, columns, naming):
 
 
 def _types(schema, naming):
-    """The types that a schema is marked with, by column."""
-    return {naming.column(name): type for name, type in types_of(schema).items() if naming.column(name) is not None}
+    """The types that a schema is marked with, by column. Files are not: their cells are addresses, which expire."""
+    found = {naming.column(name): type for name, type in types_of(schema).items() if rules(type["kind"]).check is None}
+    return {column: type for column, type in found.items() if column is not None}
 
 
 def _dataset_rows(given):
