@@ -73,7 +73,7 @@ def reading_parquet(path):
 
     try:
         yield
-    except (pyarrow.ArrowException, OSError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _not_readable(path, "a Parquet file", error) from error
 
 

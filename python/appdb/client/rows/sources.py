@@ -180,7 +180,11 @@ def _file(path, columns, naming):
     if extension not in _FILES:
         raise Error(f"insert() cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}.")
     if not os.path.isfile(path):
+        if os.path.isdir(path):
+            raise Error(f"{path} is a folder.", "Insert its files one by one.", "file_not_found")
         raise Error(f"There is no file {path}.", "Check its path.", "file_not_found")
+    if not os.access(path, os.R_OK):
+        raise Error(f"{path} cannot be read: permission denied.", "Use a file that you can read.")
     places = Places(path)
     if extension in (".csv", ".tsv"):
         return _csv(path, columns, naming)
