@@ -1,6 +1,7 @@
 """Tables to files and back: `from appdb.io import export_parquet, import_csv`."""
 
 import csv
+import errno
 import json
 import os
 from contextlib import contextmanager
@@ -20,21 +21,24 @@ _NOT_OFFERED = {
 
 def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_000, inline_images=False):
     """Writes rows as Parquet: one file if the path ends in `.parquet`, otherwise files in a new folder."""
-    from appdb.client.rows.frames import marked_schema, need
+    from appdb.client.rows.arrow_values import marked_schema
+    from appdb.client.rows.frames import need
 
     if inline_images:
         raise _refused("export_parquet(inline_images=True)", "Files are written as addresses: omit inline_images.")
     parquet = need("pyarrow.parquet", "export_parquet()")
     path = os.fspath(parquet_path)
     columns, batches, close = _query_of(table_or_query).arrow_batches()
+    schema = marked_schema(columns, batches.schema, is_file=True)
     try:
         if path.lower().endswith(".parquet"):
-            with _replaced(path) as part, parquet.ParquetWriter(part, marked_schema(columns, batches.schema)) as writer:
+            with _replaced(path) as part, parquet.ParquetWriter(part, schema) as writer:
                 for table in _grouped(batches, _GROUP_BYTES):
                     writer.write_table(table)
             return
-        os.makedirs(path)
-        _write_parts(parquet, path, batches, marked_schema(columns, batches.schema), partition_size_bytes)
+        with _writing(path):
+            os.makedirs(path)
+        _write_parts(parquet, path, batches, schema, partition_size_bytes)
     finally:
         close()
 
@@ -204,13 +208,33 @@ def _write_parts(parquet, folder, batches, schema, size):
 
 
 @contextmanager
+def _writing(path):
+    """Raises Error for a path that the system does not write."""
+    from appdb.declare.errors import Error
+
+    try:
+        yield
+    except FileExistsError as error:
+        raise Error(f"{path} already exists.", "Name a new folder, or remove this one.", "file_exists") from error
+    except FileNotFoundError as error:
+        folder = os.path.dirname(os.path.abspath(path))
+        raise Error(f"{path} cannot be written: there is no folder {folder}.", "Create the folder first.", "file_not_found") from error
+    except OSError as error:
+        code = "disk_full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "invalid_request"
+        raise Error(f"{path} cannot be written: {error.strerror or error}.", "Name a file in a folder that you can write.", code) from error
+
+
+@contextmanager
 def _replaced(path):
     """The path of a file that gets its name when it is complete."""
     folder, name = os.path.split(path)
     part = os.path.join(folder, f".{name}.{os.getpid()}.part")
     try:
-        yield part
-        os.replace(part, path)
+        with _writing(path):
+            if os.path.isdir(path):
+                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+            yield part
+            os.replace(part, path)
     finally:
         if os.path.exists(part):
             os.remove(part)

@@ -58,9 +58,9 @@ def test_values_of_one_row_are_keyword_arguments(server, docs):
 def test_values_have_their_json_form(server, docs):
     made = datetime.datetime(2026, 1, 2, 3, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
     one = uuid.uuid4()
-    docs.insert({"title": "ä", "made": made, "tags": {"u": one, "d": datetime.date(2026, 1, 2)}, "score": decimal.Decimal("1.5"), "b": b"\0"})
+    docs.insert({"title": "ä", "made": made, "tags": {"u": one, "d": datetime.date(2026, 1, 2)}, "score": decimal.Decimal("1.5")})
     (row,) = sent(server)
-    assert row == {"title": "ä", "made": "2026-01-02T01:00:00Z", "tags": {"u": str(one), "d": "2026-01-02"}, "score": 1.5, "b": "AA=="}
+    assert row == {"title": "ä", "made": "2026-01-02T01:00:00Z", "tags": {"u": str(one), "d": "2026-01-02"}, "score": 1.5}
 
 
 def test_rows_are_returned_as_python_objects(server, docs):

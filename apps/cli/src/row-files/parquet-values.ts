@@ -1,63 +1,229 @@
-import { isJson, jsonOf } from "@appdb/contract/clients/typed-values";
+import { isJson, isJsonColumn } from "@appdb/contract/clients/typed-values";
 import type { DataColumn } from "@appdb/contract/routes/data-api";
+import type { FileMetaData, SchemaElement, SchemaTree } from "hyparquet";
+import {
+  dateText,
+  decimalText,
+  float16Of,
+  numberText,
+  signed,
+  timestampText,
+  Unfit,
+  uuidText,
+} from "./parquet-leaves.ts";
 
-const DAY_MS = 86_400_000;
-const MICROS = 1_000_000n;
+/** The JSON of a value that the reader gives without its logical type. @throws Unfit */
+type Print = (value: unknown) => string;
 
-/** A JSON text as the file has it, with all digits of its numbers, in one line. Any other text is a string. */
-class JsonText {
-  readonly text: string;
-
-  constructor(bytes: Uint8Array) {
-    const text = new TextDecoder().decode(bytes);
-    this.text = isJson(text) ? text.replace(LINE_ENDS, " ") : JSON.stringify(text);
-  }
-}
-
+const MICROS_OF_DAY = 86_400_000_000n;
 /** Strings of JSON have none. */
 const LINE_ENDS = /[\r\n]+/g;
+const ARRAY = /^Array\b/;
 
-/** How values of Parquet's types are read: exactly, and as texts where JSON has no other form. */
-export const PARSERS = {
-  timestampFromMilliseconds: (millis: bigint) => (millis == null ? null : timestamp(BigInt(millis) * 1_000n)),
-  timestampFromMicroseconds: (micros: bigint) => (micros == null ? null : timestamp(BigInt(micros))),
-  timestampFromNanoseconds: (nanos: bigint) => (nanos == null ? null : timestamp(floorDiv(BigInt(nanos), 1_000n))),
-  dateFromDays: (days: number) => (days == null ? null : new Date(days * DAY_MS).toISOString().slice(0, 10)),
-  jsonFromBytes: (bytes: Uint8Array) => (bytes == null ? null : new JsonText(bytes)),
-};
-
-/** The JSON of a cell in the form that the column takes. The server refuses what does not fit. */
-export function cellJson(column: DataColumn, value: unknown): string {
-  const isBinary = column.type.startsWith("Binary");
-  const given = value instanceof Uint8Array && !isBinary ? new TextDecoder().decode(value) : value;
-  // a text in a column of json, arrays or numbers is what a cell of CSV would be
-  if (typeof given === "string" && !isBinary) return jsonOf(column, { text: given, is_quoted: true });
-  return json(given);
+/** The reader converts values by their logical types with less than their digits. Without these types it gives all. */
+export function withoutTypes(metadata: FileMetaData): FileMetaData {
+  const schema = metadata.schema.map((element) => {
+    const { converted_type: _, logical_type: __, ...physical } = element;
+    return isList(element) ? { ...physical, converted_type: "LIST" as const } : physical;
+  });
+  return { ...metadata, schema };
 }
 
-function json(value: unknown): string {
-  if (value === undefined || value === null || Number.isNaN(value)) return "null";
-  if (typeof value === "bigint") return value.toString();
-  if (value instanceof JsonText) return value.text;
-  if (value instanceof Uint8Array) return JSON.stringify(Buffer.from(value).toString("base64"));
-  if (Array.isArray(value) || ArrayBuffer.isView(value)) {
-    return `[${Array.from(value as unknown as Iterable<unknown>, json).join(",")}]`;
+/** Converts the one physical type that the reader does not leave as it is. */
+export const PARSERS = { timestampFromNanoseconds: (nanos: bigint) => nanos };
+
+/**
+ * How the cells of a column of a file are printed for a column of a table. `isMarked`: the file says that its texts are
+ * JSON. The server refuses what does not fit the column's type.
+ */
+export function cellPrinter(tree: SchemaTree, column: DataColumn, isMarked: boolean): Print {
+  const { element } = tree;
+  const print = cellOf(tree, column, isMarked);
+  const isFloat = tree.children.length === 0 && isFloating(element);
+  return (value) => (isFloat && Number.isNaN(numberOf(element, value)) ? "null" : orNull(print)(value));
+}
+
+/** Prints cells of a column of durations. */
+export const durationPrinter = orNull(refuse("a duration cannot be stored. Write it as a number or as text"));
+
+function cellOf(tree: SchemaTree, column: DataColumn, isMarked: boolean): Print {
+  const { children, element } = tree;
+  if (children.length > 0 || element.repetition_type === "REPEATED") return printerOf(tree);
+  const takesJson = isJsonColumn(column) || (isMarked && ARRAY.test(column.type));
+  if (takesJson && (isMarked ? isText(element) || isJsonType(element) : isJsonType(element))) return jsonLine;
+  if (isBytes(element)) {
+    if (column.type.startsWith("Binary"))
+      return (value) => JSON.stringify(Buffer.from(bytesOf(value)).toString("base64"));
+    const reason = `bytes are stored in Binary columns only, and this is ${column.type.replace(" | None", "")}`;
+    return refuse(`${reason}. Decode them in the program that writes the file`);
   }
-  // JSON has no infinite numbers: the server refuses the text
-  if (typeof value === "number" && !Number.isFinite(value)) return JSON.stringify(String(value));
-  if (typeof value !== "object") return JSON.stringify(value);
-  return `{${Object.entries(value)
-    .map(([name, member]) => `${JSON.stringify(name)}:${json(member)}`)
-    .join(",")}}`;
+  const unit = unitOf(element);
+  if (unit !== undefined && !isOfZone(element) && column.type.startsWith("Date")) return dayOr(unit);
+  return printerOf(tree);
 }
 
-function timestamp(micros: bigint): string {
-  const seconds = floorDiv(micros, MICROS);
-  const rest = (micros - seconds * MICROS).toString().padStart(6, "0");
-  return `${new Date(Number(seconds) * 1_000).toISOString().slice(0, -5)}.${rest}Z`;
+/** pandas has no other type for days than timestamps at midnight. */
+function dayOr(unit: bigint): Print {
+  return (value) => {
+    const micros = microsOf(value, unit);
+    return JSON.stringify(
+      micros % MICROS_OF_DAY === 0n ? dateText(Number(micros / MICROS_OF_DAY)) : timestampText(micros),
+    );
+  };
 }
 
-function floorDiv(value: bigint, by: bigint): bigint {
-  const whole = value / by;
-  return whole * by > value ? whole - 1n : whole;
+function printerOf(tree: SchemaTree): Print {
+  if (tree.element.repetition_type === "REPEATED") return listOf(oneOf(tree));
+  return oneOf(tree);
+}
+
+function oneOf(tree: SchemaTree): Print {
+  const { children, element } = tree;
+  const [first] = children;
+  if (first === undefined) return leafPrinter(element);
+  if (isMap(tree)) return mapPrinter(tree);
+  if (isList(element) && children.length === 1 && first.children.length <= 1) {
+    return listOf(orNull(oneOf(first.children[0] ?? first)));
+  }
+  const members = children.map((child) => [child.element.name, orNull(printerOf(child))] as const);
+  return (value) => {
+    const found = value as Record<string, unknown>;
+    return `{${members.map(([name, print]) => `${JSON.stringify(name)}:${print(found[name])}`).join(",")}}`;
+  };
+}
+
+function listOf(print: Print): Print {
+  return (value) => `[${Array.from(value as Iterable<unknown>, orNull(print)).join(",")}]`;
+}
+
+/** A map is an object, whose names are texts and come once. */
+function mapPrinter({ children: [pairs] }: SchemaTree): Print {
+  const [key, item] = pairs?.children ?? [];
+  if (pairs === undefined || key === undefined || item === undefined) return refuse("a map has no values");
+  const isTextual = isText(key.element);
+  const printKey = leafPrinter(key.element);
+  const printItem = orNull(printerOf(item));
+  return (value) => {
+    const found = (value as Record<string, unknown>)[pairs.element.name];
+    const members = new Map<string, string>();
+    for (const pair of (found ?? []) as readonly Record<string, unknown>[]) {
+      const name = printKey(pair[key.element.name]);
+      if (!isTextual) throw new Unfit(`a map has the key ${name}, and JSON has texts as keys`);
+      if (members.has(name)) throw new Unfit(`a map has the key ${name} twice`);
+      members.set(name, printItem(pair[item.element.name]));
+    }
+    return `{${Array.from(members, ([name, text]) => `${name}:${text}`).join(",")}}`;
+  };
+}
+
+function leafPrinter(element: SchemaElement): Print {
+  const { converted_type: converted, logical_type: logical, scale, type } = element;
+  if (converted === "DECIMAL" || logical?.type === "DECIMAL") {
+    return (value) => decimalText(value instanceof Uint8Array ? signed(value) : BigInt(value as number), scale ?? 0);
+  }
+  if (converted === "DATE" || logical?.type === "DATE") return (value) => JSON.stringify(dateText(Number(value)));
+  const unit = unitOf(element);
+  if (unit !== undefined) return (value) => JSON.stringify(timestampText(microsOf(value, unit)));
+  if (converted?.startsWith("TIME_") === true || logical?.type === "TIME") {
+    return refuse("a time of day cannot be stored. Write it as text");
+  }
+  if (converted === "INTERVAL") return refuse("an interval cannot be stored. Write it as text");
+  if (logical?.type === "UUID") return (value) => JSON.stringify(uuidText(bytesOf(value)));
+  if (isText(element) || isJsonType(element)) return (value) => JSON.stringify(textOf(value));
+  if (isFloating(element)) return (value) => numberText(numberOf(element, value));
+  if (isBytes(element)) return refuse("the value has bytes inside, which JSON lacks. Decode them to text");
+  if (type === "BOOLEAN") return String;
+  return integerPrinter(element);
+}
+
+/** The reader gives the bits of unsigned integers as signed ones. */
+function integerPrinter({ converted_type: converted, logical_type: logical, type }: SchemaElement): Print {
+  const isUnsigned = converted?.startsWith("UINT_") === true || (logical?.type === "INTEGER" && !logical.isSigned);
+  if (!isUnsigned) return String;
+  return (value) => BigInt.asUintN(type === "INT64" ? 64 : 32, BigInt(value as number)).toString();
+}
+
+function orNull(print: Print): Print {
+  return (value) => (value === undefined || value === null ? "null" : print(value));
+}
+
+function refuse(reason: string): Print {
+  return () => {
+    throw new Unfit(reason);
+  };
+}
+
+/** A JSON text as the file has it, with all digits of its numbers, in one line. */
+function jsonLine(value: unknown): string {
+  const text = textOf(value);
+  if (!isJson(text)) throw new Unfit(`the file says that it is JSON, and ${JSON.stringify(text.slice(0, 60))} is not`);
+  return text.replace(LINE_ENDS, " ");
+}
+
+function textOf(value: unknown): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytesOf(value));
+  } catch {
+    throw new Unfit("the text is not UTF-8");
+  }
+}
+
+function bytesOf(value: unknown): Uint8Array {
+  if (!(value instanceof Uint8Array)) throw new TypeError("A value of a file is not bytes.");
+  return value;
+}
+
+function numberOf(element: SchemaElement, value: unknown): number {
+  return element.logical_type?.type === "FLOAT16" && value instanceof Uint8Array ? float16Of(value) : Number(value);
+}
+
+/** Microseconds, or the nanoseconds of one, in the unit of a type of timestamps; undefined for other types. */
+function unitOf({ converted_type: converted, logical_type: logical, type }: SchemaElement): bigint | undefined {
+  const unit = logical?.type === "TIMESTAMP" ? logical.unit : undefined;
+  if (unit === "MILLIS" || converted === "TIMESTAMP_MILLIS") return 1_000n;
+  if (unit === "MICROS" || converted === "TIMESTAMP_MICROS") return 1n;
+  return unit === "NANOS" || type === "INT96" ? -1_000n : undefined;
+}
+
+/** `unit` below zero divides, down to the earlier microsecond. */
+function microsOf(value: unknown, unit: bigint): bigint {
+  const count = BigInt(value as bigint);
+  if (unit > 0n) return count * unit;
+  const whole = count / -unit;
+  return whole * -unit > count ? whole - 1n : whole;
+}
+
+function isOfZone({ logical_type: logical, type }: SchemaElement): boolean {
+  return type !== "INT96" && (logical?.type !== "TIMESTAMP" || logical.isAdjustedToUTC);
+}
+
+function isFloating({ logical_type: logical, type }: SchemaElement): boolean {
+  return type === "FLOAT" || type === "DOUBLE" || logical?.type === "FLOAT16";
+}
+
+function isText({ converted_type: converted, logical_type: logical }: SchemaElement): boolean {
+  return converted === "UTF8" || converted === "ENUM" || logical?.type === "STRING" || logical?.type === "ENUM";
+}
+
+function isJsonType({ converted_type: converted, logical_type: logical }: SchemaElement): boolean {
+  return converted === "JSON" || logical?.type === "JSON";
+}
+
+/** Whether it is bytes without a meaning. */
+function isBytes(element: SchemaElement): boolean {
+  const { converted_type: converted, logical_type: logical, type } = element;
+  const isOfBytes = type === "BYTE_ARRAY" || type === "FIXED_LEN_BYTE_ARRAY";
+  const meanings = ["DECIMAL", "UUID", "FLOAT16"];
+  const isKnown = meanings.includes(logical?.type ?? "") || converted === "DECIMAL" || converted === "INTERVAL";
+  return isOfBytes && !isKnown && !isText(element) && !isJsonType(element);
+}
+
+function isList({ converted_type: converted, logical_type: logical }: SchemaElement): boolean {
+  return converted === "LIST" || logical?.type === "LIST";
+}
+
+function isMap({ children, element }: SchemaTree): boolean {
+  const { converted_type: converted, logical_type: logical } = element;
+  const isNamed = converted === "MAP" || converted === "MAP_KEY_VALUE" || logical?.type === "MAP";
+  return isNamed && children.length === 1 && children[0]?.children.length === 2;
 }

@@ -2,11 +2,14 @@ import { open } from "node:fs/promises";
 import { resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { DataColumn } from "@appdb/contract/routes/data-api";
-import { type FileMetaData, parquetMetadataAsync, parquetRead, parquetSchema } from "hyparquet";
+import { type FileMetaData, parquetMetadataAsync, parquetRead, parquetSchema, type SchemaTree } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import type { Context } from "../context.ts";
+import { durationColumns } from "./arrow-durations.ts";
 import type { ParquetColumn } from "./parquet-columns.ts";
-import { cellJson, PARSERS } from "./parquet-values.ts";
+import { Unfit } from "./parquet-leaves.ts";
+import { marksOf, readMarks } from "./parquet-marks.ts";
+import { cellPrinter, durationPrinter, PARSERS, withoutTypes } from "./parquet-values.ts";
 import { unreadable } from "./text-pieces.ts";
 import { ParquetFile } from "./write-parquet.ts";
 
@@ -14,8 +17,12 @@ import { ParquetFile } from "./write-parquet.ts";
 const AT_ONCE = 1_000;
 
 /** Begins a Parquet file in an open, empty file. Conversions of cells are of the caller's bundle, whose classes they compare. */
-export function createParquet(file: number, columns: readonly ParquetColumn[]): ParquetFile {
-  return new ParquetFile(file, columns);
+export function createParquet(
+  file: number,
+  columns: readonly DataColumn[],
+  written: readonly ParquetColumn[],
+): ParquetFile {
+  return new ParquetFile(file, written, marksOf(columns));
 }
 
 /**
@@ -44,14 +51,18 @@ export async function* parquetLines(
         return bytes.buffer;
       },
     };
-    const metadata = await understood(typed, () => parquetMetadataAsync(file, { parsers: PARSERS }));
-    const columns = columnsOf(parquetSchema(metadata).children.map(({ element }) => element.name));
+    const metadata = await understood(typed, () => parquetMetadataAsync(file));
+    const trees = parquetSchema(metadata).children;
+    const columns = columnsOf(trees.map(({ element }) => element.name));
+    const cells = cellsOf(columns, trees, metadata);
+    const physical = withoutTypes(metadata);
     let start = 0;
     for (const group of metadata.row_groups) {
       const end = start + Number(group.num_rows);
-      const rows = await understood(typed, () => readGroup({ file, metadata, start, end }));
+      const rows = await understood(typed, () => readGroup({ file, metadata: physical, start, end }));
       for (let at = 0; at < rows.length; at += AT_ONCE) {
-        yield rows.slice(at, at + AT_ONCE).map((row) => rowLine(columns, row));
+        const first = start + at + 1;
+        yield rows.slice(at, at + AT_ONCE).map((row, place) => rowLine(cells, row, `${typed}, row ${first + place}`));
       }
       start = end;
     }
@@ -87,8 +98,44 @@ async function readGroup({ end, file, metadata, start }: Group): Promise<readonl
   return found;
 }
 
-function rowLine(columns: readonly DataColumn[], row: readonly unknown[]): string {
-  return `{${columns.map((column, at) => `${JSON.stringify(column.name)}:${cellJson(column, row[at])}`).join(",")}}`;
+/** The cells of a column: its name, and how they are printed. */
+interface Cells {
+  readonly name: string;
+  readonly print: (value: unknown) => string;
+}
+
+function cellsOf(
+  columns: readonly DataColumn[],
+  trees: readonly SchemaTree[],
+  metadata: FileMetaData,
+): readonly Cells[] {
+  const kindOf = readMarks(metadata);
+  const durations = durationColumns(metadata);
+  return trees.flatMap((tree, at) => {
+    const column = columns[at];
+    if (column === undefined) return [];
+    const kind = kindOf(tree.element.name);
+    const isMarked = kind !== "" && column.type.toLowerCase().startsWith(kind);
+    const isDuration = durations.has(tree.element.name);
+    return [{ name: column.name, print: isDuration ? durationPrinter : cellPrinter(tree, column, isMarked) }];
+  });
+}
+
+/** @throws usage for a value that no column can store */
+function rowLine(cells: readonly Cells[], row: readonly unknown[], place: string): string {
+  const members = cells.map(({ name, print }, at) => {
+    try {
+      return `${JSON.stringify(name)}:${print(row[at])}`;
+    } catch (cause) {
+      if (!(cause instanceof Unfit)) throw cause;
+      throw appError("usage", {
+        detail: `${place}, column ${name}: ${cause.message}.`,
+        hint: "Correct the file, and insert it again. Nothing was inserted.",
+        cause,
+      });
+    }
+  });
+  return `{${members.join(",")}}`;
 }
 
 /** The reader throws errors of its own for what it does not understand. @throws usage */

@@ -32,8 +32,8 @@ const TYPES = {
 const COLUMNS = Object.entries(TYPES).map(([name, type]) => dataColumn(name, type));
 const TABLE = dataTable("kinds", { columns: COLUMNS });
 const ROWS = [
-  '[9007199254740993,"a,\\"b\\"\\n€",0.1,true,"2026-01-31T10:00:00.000001Z","1969-12-31","0190b6a4-0000-7000-8000-000000000001",{"z":[1,{"n":9007199254740993}],"a":null},"AP8=",[0.5,1,-2],[[1,2],[9007199254740993,4]],["x",""],[[1.5]],null]',
-  '[-1,"",-0.5,false,"1900-01-01T00:00:00.000000Z","9999-12-31",null,"text","",null,[],[],null,null]',
+  '[9007199254740993,"a,\\"b\\"\\n€",0.1,true,"2026-01-31T10:00:00.000001Z","1969-12-31","0190b6a4-0000-7000-8000-000000000001",{"z":[1,{"n":9007199254740993}],"a":null},"AP8=",[0.5,1.0,-2.0],[[1,2],[9007199254740993,4]],["x",""],[[1.5]],null]',
+  '[-1,"",-0.5,false,"1900-01-01T00:00:00Z","9999-12-31",null,"text","",null,[],[],null,null]',
   "[2,null,null,null,null,null,null,null,null,null,null,null,null,null]",
 ];
 
@@ -52,7 +52,7 @@ async function read(name: string, table = TABLE): Promise<readonly string[]> {
 async function write(name: string, rows: readonly string[]): Promise<void> {
   using file = new OutputFile(join(folder, name));
   await file.fill(async () => {
-    const parquet = createParquet(file.file, COLUMNS.map(parquetColumn));
+    const parquet = createParquet(file.file, COLUMNS, COLUMNS.map(parquetColumn));
     for (const row of rows) await parquet.add([cells(row)], row.length);
     await parquet.end();
   });

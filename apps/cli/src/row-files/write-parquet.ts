@@ -16,12 +16,17 @@ export class ParquetFile {
   #rows = 0;
   #characters = 0;
 
-  constructor(file: number, columns: readonly ParquetColumn[]) {
+  constructor(
+    file: number,
+    columns: readonly ParquetColumn[],
+    metadata: { readonly key: string; readonly value: string },
+  ) {
     this.#columns = columns;
     this.#values = this.#columns.map(() => []);
     this.#writer = new ParquetWriter({
       writer: writerOf(file),
       schema: [{ name: "schema", num_children: columns.length }, ...this.#columns.flatMap(({ elements }) => elements)],
+      kvMetadata: [metadata],
       createdBy: `appdb version ${VERSION}`,
     });
   }

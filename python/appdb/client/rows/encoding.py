@@ -1,5 +1,6 @@
 """Rows as JSON, the form in which they are sent: one object a line."""
 
+import base64
 import datetime
 import json
 import math
@@ -8,12 +9,15 @@ import uuid
 
 from appdb.client.cells import File
 from appdb.client.refusals import wrong_values
+from appdb.client.rows.arrow_values import Unfit
 from appdb.declare.errors import Error
-from appdb.kinds import rules
+from appdb.kinds import DISPLAY, rules
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
 
 #: Wrong values that an error names.
 _SHOWN = 20
+#: The form of columns of bytes (column_forms.py).
+_BYTES = "bytes"
 
 
 def json_bytes(document):
@@ -37,12 +41,16 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
     """
     encode = _encode
     ints = [name for name, ref in columns.items() if ref._kind == "int"]
+    binary = [name for name, ref in columns.items() if rules(ref._kind).column == _BYTES]
     days = [name for name, ref in columns.items() if ref._kind == "date"]
     rows = iter(rows)
     for row in rows:
         number += 1
         if days:
             row = _with_days(row, days)
+        for name in binary:
+            if isinstance(row.get(name), (bytes, bytearray, memoryview)):
+                row = {**row, name: base64.b64encode(row[name]).decode()}
         try:
             _check_ints(row, ints)
             text = encode(row)
@@ -50,9 +58,9 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
         except (ValueError, TypeError, OverflowError, RecursionError):
             if is_frame:
                 row = {name: None if type(v) is float and math.isnan(v) else v for name, v in row.items()}
-            problems = _problems(row, number)
+            problems = _problems(row, number, columns)
             if problems:
-                raise _wrong(problems, rows, number) from None
+                raise _wrong(problems, rows, number, columns, is_frame) from None
             data = encode(row).encode()
         yield data
         counted(number)
@@ -77,13 +85,13 @@ def _check_ints(row, ints):
             raise OverflowError
 
 
-def _wrong(problems, rest, number):
+def _wrong(problems, rest, number, columns, is_frame):
     """The error of wrong values, with those of the rows behind them."""
     for row in rest:
         if len(problems) >= _SHOWN:
             break
         number += 1
-        problems += _problems(row, number)
+        problems += _problems(row, number, columns, is_frame)
     fields = [{"pointer": f"/{problem.row - 1}/{problem.column}", "detail": problem.detail} for problem in problems[:_SHOWN]]
     return wrong_values(fields)
 
@@ -93,20 +101,24 @@ class _Problem:
         self.row, self.column, self.detail = row, column, detail
 
 
-def _problems(row, number):
+def _problems(row, number, columns, is_frame=False):
     found = []
     for name, value in row.items():
-        detail = _problem(name, value)
+        if is_frame and type(value) is float and math.isnan(value):
+            continue
+        detail = _problem(name, value, columns.get(name))
         if detail is not None:
             found.append(_Problem(number, name, detail))
     return found
 
 
-def _problem(name, value):
+def _problem(name, value, ref):
     if not isinstance(name, str):
         return "the name of a column is text"
     if type(value) is int and not INT_MIN <= value <= INT_MAX:
         return f"{short_int(value)} does not fit an Int (64 bits)"
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return _bytes_problem(ref)
     try:
         _encode(value).encode()
     except RecursionError:
@@ -116,8 +128,19 @@ def _problem(name, value):
     except (ValueError, TypeError, OverflowError) as error:
         if type(value) is float:
             return f"{value} is not a number that a column can store{'. Write None for null' if value != value else ''}"
+        if isinstance(error, ValueError) and "JSON compliant" in str(error):
+            return "the value has NaN or an infinite number inside, which JSON lacks. Write None for null"
         return str(error)
     return None
+
+
+def _bytes_problem(ref):
+    """Bytes have several forms as text. The program chooses one."""
+    if ref is None:
+        return "the table has no such column"
+    if rules(ref._kind).column == _BYTES:
+        return None
+    return f"bytes are stored in Binary columns only, and this is {DISPLAY[ref._kind]}. Decode them: value.decode()"
 
 
 def _other(value):
@@ -128,9 +151,9 @@ def _other(value):
     if module in ("datetime", "pandas", "uuid"):
         return _temporal(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        import base64
-
-        return base64.b64encode(value).decode()
+        raise TypeError("the value has bytes inside, which JSON lacks. Decode them: value.decode()")
+    if isinstance(value, Unfit):
+        raise TypeError(value.reason)
     if hasattr(value, "tolist"):
         return value.tolist()
     if hasattr(value, "model_dump"):
@@ -140,7 +163,8 @@ def _other(value):
     if module == "enum" or hasattr(value, "_value_"):
         return value.value
     if module == "decimal":
-        return float(value)
+        # A Float has too few digits for whole numbers beyond 2**53.
+        return int(value) if value == value.to_integral_value() else float(value)
     raise TypeError(f"a {type(value).__name__} cannot be stored")
 
 

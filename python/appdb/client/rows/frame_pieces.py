@@ -1,9 +1,8 @@
 """Frames of pandas, polars and Arrow as pieces of columns, whose values do not become Python objects where possible."""
 
-import json
-
 from appdb.client.rows.column_forms import form_of
-from appdb.client.rows.frames import decoded_rows, is_json, json_names
+from appdb.client.rows.arrow_values import json_value, values_of
+from appdb.client.rows.frames import decoded_rows, json_names
 from appdb.client.rows.row_names import Naming, folded
 from appdb.kinds import rules
 
@@ -105,12 +104,11 @@ class ArrowKind:
         import pyarrow
 
         values = table.column(name)
-        ref = refs.get(folded(name))
-        if ref is not None and is_json(ref._kind) and name in json_names(table.schema):
+        if name in json_names(table.schema, refs):
             if isinstance(values.type, pyarrow.BaseExtensionType):
                 values = values.cast(pyarrow.string())
             _, *parts = packed_array(values, "utf8") or (None,)
-            return ("source", *parts) if parts else [None if one is None else json.loads(one) for one in values.to_pylist()]
+            return ("source", *parts) if parts else [None if one is None else json_value(one) for one in values_of(values)]
         if form is not None:
             try:
                 packed = packed_array(values, form.name)
@@ -118,7 +116,7 @@ class ArrowKind:
                 packed = None  # Python's objects say what does not fit.
             if packed is not None:
                 return packed
-        return values.to_pylist()
+        return values_of(values)
 
 
 class PolarsKind:

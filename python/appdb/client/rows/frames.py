@@ -6,11 +6,11 @@ import sys
 from datetime import timezone
 
 from appdb.client.cells import File
+from appdb.client.rows.arrow_values import is_arrow_json, json_value, marked_schema, types_of, values_of
+from appdb.client.rows.row_names import folded
 from appdb.declare.errors import Error
 from appdb.values import decoder
 
-#: Metadata of a field.
-_MARK = b"appdb.kind"
 _ARROW = {"string": "string", "int": "int64", "float": "float64", "bool": "bool_", "date": "date32", "binary": "binary"}
 
 
@@ -58,44 +58,36 @@ def is_json(kind):
     return kind == "json"
 
 
-def marked_schema(columns, schema):
-    """The schema whose fields of Json columns say so, because their texts are JSON."""
-    for place, column in enumerate(columns):
-        if is_json(column.kind):
-            field = schema.field(place)
-            schema = schema.set(place, field.with_metadata({**(field.metadata or {}), _MARK: b"json"}))
-    return schema
-
-
 def marked_table(columns, table):
-    """A table with the marks of marked_schema()."""
+    """A table whose fields have the types of their columns."""
     need("pyarrow", "to_arrow()")
     import pyarrow
 
     return pyarrow.Table.from_arrays(table.columns, schema=marked_schema(columns, table.schema))
 
 
-def json_names(schema):
-    """The names of the columns that marked_schema() marked, or that have Arrow's type of JSON."""
-    return [
-        field.name
-        for field in schema
-        if (field.metadata or {}).get(_MARK) == b"json" or getattr(field.type, "extension_name", "") == "arrow.json"
-    ]
+def json_names(schema, refs, column_of=folded):
+    """The names of the columns of texts that are marked as JSON, for columns of the same kind."""
+    from pyarrow import types
+
+    found = []
+    for name, type in types_of(schema).items():
+        ref, held = refs.get(column_of(name)), schema.field(name).type
+        # Lists of any depth are texts, too: Arrow's types have one depth.
+        is_text = is_arrow_json(held) or types.is_string(held) or types.is_large_string(held) or types.is_string_view(held)
+        if ref is not None and ref._kind == type["kind"] and is_text and (is_json(ref._kind) or ref._kind == "array"):
+            found.append(name)
+    return found
 
 
-def decoded_rows(table, refs):
-    """The rows of an Arrow table or batch as dicts. Texts that are marked as JSON are decoded for Json columns."""
-    import json
-
-    rows = table.to_pylist()
-    refs = {name: refs.get(name.lower()) for name in json_names(table.schema)}
-    names = [name for name, ref in refs.items() if ref is not None and is_json(ref._kind)]
-    for row in rows:
-        for name in names:
-            if row[name] is not None:
-                row[name] = json.loads(row[name])
-    return rows
+def decoded_rows(table, refs, column_of=folded):
+    """The rows of an Arrow table or batch as dicts. Texts that are marked as JSON are decoded."""
+    names = set(json_names(table.schema, refs, column_of))
+    columns = []
+    for name, array in zip(table.schema.names, table.columns):
+        values = values_of(array)
+        columns.append([None if one is None else json_value(one) for one in values] if name in names else values)
+    return [dict(zip(table.schema.names, values)) for values in zip(*columns)]
 
 
 def polars_frame(table):
@@ -177,6 +169,9 @@ def _values(column, array):
     """The values of a column as Python objects."""
     values, kind = array.to_pylist(), column.kind
     if kind == "array":
+        if column.type["shape"] is None:
+            # Arrow has no type for lists of any depth, so that they are texts.
+            values = [None if value is None else json_value(value) for value in values]
         numpy, dtype = _numpy(), column.type["dtype"]
         if numpy is None:
             return values
@@ -206,10 +201,11 @@ def _arrow_array(pyarrow, column, values):
     kind = column.kind
     if kind == "timestamp":
         return pyarrow.array(values, pyarrow.timestamp("us", "UTC"))
-    if kind == "json":
+    if kind == "json" or (kind == "array" and column.type["shape"] is None):
         from appdb.values import to_json
 
-        return pyarrow.array([None if value is None else to_json(value) for value in values], pyarrow.string())
+        plain = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+        return pyarrow.array([None if value is None else to_json(value) for value in plain], pyarrow.string())
     if kind == "array":
         return _arrow_lists(pyarrow, column, values)
     if kind in _ARROW:
@@ -220,10 +216,10 @@ def _arrow_array(pyarrow, column, values):
 def _arrow_lists(pyarrow, column, values):
     dtype, shape = column.type["dtype"], column.type["shape"]
     item = getattr(pyarrow, {"bool": "bool_"}.get(dtype, dtype))()
-    for length in reversed(shape or [None]):
+    for length in reversed(shape):
         item = pyarrow.list_(item) if length is None else pyarrow.list_(item, length)
     lists = [value.tolist() if hasattr(value, "tolist") else value for value in values]
-    return pyarrow.array(lists, item if shape is not None else None)
+    return pyarrow.array(lists, item)
 
 
 def _address(value):

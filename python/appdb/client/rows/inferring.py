@@ -11,6 +11,7 @@ from appdb.client.rows.sources import Source, source_of
 from appdb.declare.errors import AppFileError, Error
 from appdb.declare.names import check_column_name
 from appdb.kinds import DISPLAY, rules
+from appdb.kinds._base import parametrised
 
 #: Rows that are looked at.
 _LOOKED_AT = 1_000
@@ -21,14 +22,17 @@ def inferred(source, keys=(), names=None):
     """The schema for a source, and the rows to insert. Columns other than keys may be null, because later rows are not known.
 
     `names`: {name in the source: column}."""
-    given = source_of(source, {}, names)
+    refs = {}
+    given = source_of(source, refs, names)
+    # A source reads its rows by the columns, so that texts that are marked as JSON are decoded.
+    refs.update({name: _Ref(type["kind"]) for name, type in given.types.items()})
     first = list(islice(given.rows, _LOOKED_AT))
     if not first:
         raise Error("The source has no row, which would show the columns.", "Write schema={...}.")
-    kinds = kinds_of(first) if given.reopened is not None else _kinds(first, given.is_frame)
+    kinds = kinds_of(first) if given.reopened is not None else _kinds(first, given)
     _check_names(kinds, source)
     keys = {folded(key) for key in keys}
-    schema = {name: _type(kind, name in keys) for name, kind in kinds.items()}
+    schema = {name: _type(kind, name in keys, given.types.get(name)) for name, kind in kinds.items()}
     if given.reopened is not None:
         given.rows.close()
         return schema, given.reopened(_refs(kinds), _hint_for)
@@ -80,11 +84,13 @@ def _plain(name):
     return made if made[:1].isalpha() else f"column_{made}".strip("_")
 
 
-def _kinds(first, is_frame):
+def _kinds(first, given):
+    """The kinds of columns: those that the source is marked with, otherwise those of the values."""
     kinds = {}
     for number, row in enumerate(first, 1):
         for name, value in dict.items(row):
-            kinds[name] = _joined(name, number, kinds.get(name), value, is_frame)
+            marked = given.types.get(name)
+            kinds[name] = _joined(name, number, kinds.get(name), value, given.is_frame) if marked is None else marked["kind"]
     unknown = [name for name, kind in kinds.items() if kind is None]
     if unknown:
         raise Error(
@@ -134,8 +140,10 @@ def _kind(value, is_frame):
     return ""
 
 
-def _type(kind, is_key):
+def _type(kind, is_key, marked=None):
     import appdb
 
     named = getattr(appdb, DISPLAY[kind])
+    if marked is not None and len(marked) > 1:
+        named = parametrised(named, marked)
     return named if is_key else named | None

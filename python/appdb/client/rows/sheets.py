@@ -1,5 +1,7 @@
 """Rows of Excel and Parquet files."""
 
+from contextlib import contextmanager
+
 from appdb.client.rows.csv_files import without_name
 from appdb.client.rows.frames import need
 from appdb.declare.errors import Error
@@ -60,11 +62,18 @@ def _opened(openpyxl, path, is_of_values):
 def parquet_file(path):
     """The pyarrow.parquet.ParquetFile of a path. Raises Error."""
     parquet = need("pyarrow.parquet", "A parquet file")
+    with reading_parquet(path):
+        return parquet.ParquetFile(path)
+
+
+@contextmanager
+def reading_parquet(path):
+    """Raises Error for what the reader of Parquet refuses."""
     import pyarrow
 
     try:
-        return parquet.ParquetFile(path)
-    except (pyarrow.ArrowException, OSError) as error:
+        yield
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise _not_readable(path, "a Parquet file", error) from error
 
 

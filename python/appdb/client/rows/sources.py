@@ -3,10 +3,12 @@
 import dataclasses
 import os
 
+from appdb.client.rows.arrow_values import types_of
 from appdb.client.rows.frames import decoded_rows, has_arrow
 from appdb.client.refusals import Places, row_number
 from appdb.client.rows.row_names import Naming, folded
 from appdb.declare.errors import Error, listed
+from appdb.kinds import rules
 
 _PIECE = 10_000
 _FILES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
@@ -17,9 +19,12 @@ class Source:
 
     `pieces`: the function that gives the same rows as pieces of columns, for a size; None: only dicts are known.
     `place`: the function from a row's number to its place for people. `reopened`: of a file of texts, the function that
-    reads it again by columns, with a hint for a text that does not fit. `hint`: the next step after a refusal."""
+    reads it again by columns, with a hint for a text that does not fit. `hint`: the next step after a refusal.
+    `types`: the types that the source is marked with, by column."""
 
-    def __init__(self, rows, total=None, is_frame=False, pieces=None, place=row_number, reopened=None, hint=None):
+    def __init__(
+        self, rows, total=None, is_frame=False, pieces=None, place=row_number, reopened=None, hint=None, types=None
+    ):
         self.rows = rows
         self.total = total
         self.is_frame = is_frame
@@ -27,6 +32,7 @@ class Source:
         self.place = place
         self.reopened = reopened
         self.hint = hint
+        self.types = types or {}
 
 
 def source_of(given, columns, names=None):
@@ -41,7 +47,7 @@ def source_of(given, columns, names=None):
     source = _of_program(given, columns, naming)
     pieces = source.pieces if naming.is_plain else None
     rows = naming.rows(source.rows, columns)
-    return Source(rows, source.total, source.is_frame, pieces)
+    return Source(rows, source.total, source.is_frame, pieces, types=source.types)
 
 
 def _of_program(given, columns, naming):
@@ -56,6 +62,8 @@ def _of_program(given, columns, naming):
         return Source(_pandas_rows(given, columns), len(given), True, _pandas_pieces(given, columns))
     if module == "polars":
         frame = given.collect() if kind.__name__ == "LazyFrame" else given
+        if has_arrow() and any(type(one).__name__ == "Extension" for one in frame.dtypes):
+            return _of_program(frame.to_arrow(), columns, naming)
         _check_frame(frame.columns, naming)
         pieces = _pieces([frame], "PolarsKind", columns) if has_arrow() else None
         return Source(_polars_rows(frame), frame.height, True, pieces)
@@ -63,7 +71,8 @@ def _of_program(given, columns, naming):
         _check_frame(given.schema.names, naming)
         batches = [given] if hasattr(given, "slice") else given
         pieces = _pieces(batches, "ArrowKind", columns)
-        return Source(_arrow_rows(given, columns), getattr(given, "num_rows", None), True, pieces)
+        rows = _arrow_rows(given, columns, naming)
+        return Source(rows, getattr(given, "num_rows", None), True, pieces, types=_types(given.schema, naming))
     if module == "datasets":
         return Source(_dataset_rows(given), None)
     if _is_object(given):
@@ -141,10 +150,16 @@ def _polars_rows(frame):
         yield from piece.to_dicts()
 
 
-def _arrow_rows(given, columns):
+def _arrow_rows(given, columns, naming):
     batches = given.to_batches(max_chunksize=_PIECE) if hasattr(given, "to_batches") else [given]
     for batch in batches:
-        yield from decoded_rows(batch, columns)
+        yield from decoded_rows(batch, columns, naming.column)
+
+
+def _types(schema, naming):
+    """The types that a schema is marked with, by column. Files are not: their cells are addresses, which expire."""
+    found = {naming.column(name): type for name, type in types_of(schema).items() if rules(type["kind"]).check is None}
+    return {column: type for column, type in found.items() if column is not None}
 
 
 def _dataset_rows(given):
@@ -165,7 +180,11 @@ def _file(path, columns, naming):
     if extension not in _FILES:
         raise Error(f"The library cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}.")
     if not os.path.isfile(path):
+        if os.path.isdir(path):
+            raise Error(f"{path} is a folder.", "Insert its files one by one.", "file_not_found")
         raise Error(f"There is no file {path}.", "Check its path.", "file_not_found")
+    if not os.access(path, os.R_OK):
+        raise Error(f"{path} cannot be read: permission denied.", "Use a file that you can read.")
     places = Places(path)
     if extension in (".csv", ".tsv"):
         return _csv(path, columns, naming)
@@ -179,9 +198,10 @@ def _file(path, columns, naming):
 
     if extension == ".parquet":
         parquet = sheets.parquet_file(path)
-        naming.columns(parquet.schema_arrow.names, path)
-        rows = _arrow_file_rows(parquet, columns)
-        return Source(naming.rows(rows, columns), parquet.metadata.num_rows, True)
+        schema = parquet.schema_arrow
+        naming.columns(schema.names, path)
+        rows = naming.rows(_arrow_file_rows(parquet, path, columns, naming), columns)
+        return Source(rows, parquet.metadata.num_rows, True, types=_types(schema, naming))
     return Source(sheets.excel_rows(path, naming, places), place=places)
 
 
@@ -193,6 +213,13 @@ def _csv(path, columns, naming, hint=None):
     return Source(rows, place=places, reopened=lambda columns, hint: _csv(path, columns, naming, hint))
 
 
-def _arrow_file_rows(parquet, columns):
-    for batch in parquet.iter_batches(_PIECE):
-        yield from decoded_rows(batch, columns)
+def _arrow_file_rows(parquet, path, columns, naming):
+    from appdb.client.rows.sheets import reading_parquet
+
+    batches = parquet.iter_batches(_PIECE)
+    while True:
+        with reading_parquet(path):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield from decoded_rows(batch, columns, naming.column)

@@ -127,7 +127,7 @@ async function writeFile(
 ): Promise<number> {
   if (format !== "parquet") return await writeText(async (lines) => file.write(`${lines}\n`), format, pages, columns);
   const { createParquet } = await import("../../row-files/parquet.ts");
-  const parquet = createParquet(file.file, columns.map(parquetColumn));
+  const parquet = createParquet(file.file, columns, columns.map(parquetColumn));
   let count = 0;
   for await (const { length, rows } of pages) {
     await parquet.add(
