@@ -3,7 +3,7 @@ import { appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
 import { MANIFEST_VERSION } from "@appdb/contract/manifest";
 import { wrongName } from "@appdb/contract/manifest-names";
 import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
-import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
+import { BUILD, SERVER_BUILD_HEADER, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import { explainFullDisk } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
 import { type Call, endOf, mountRoute } from "@appdb/http/mount-api";
@@ -108,7 +108,7 @@ export function createJsonApi({ log, name, close, authorize }: JsonApiOptions): 
     forceCloseConnections: close === "all" || "idle",
   });
   app.addHook("onRequest", async (request, reply) => {
-    reply.header(SERVER_VERSION_HEADER, VERSION);
+    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD });
     reply.header("x-request-id", request.id);
     authorize(request);
   });

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { appError, fromProblem, type Problem, parseProblem } from "../errors.ts";
 import { type Api, type CheckedRoute, type ParamOf, type Route, type Schema, urlOf } from "../routes/api.ts";
 import type { Progress } from "../routes/local.ts";
+import { type Peer, versionMismatch } from "./version-mismatch.ts";
 
 type Field<Key extends string, Value, Given> = [Given] extends [never] ? unknown : { readonly [key in Key]: Value };
 
@@ -36,6 +37,8 @@ export interface Fetched {
   readonly status: number;
   text(): Promise<string>;
   readonly body: AsyncIterable<Uint8Array> | null;
+  /** For the version of the API; without it, versions are not compared. */
+  readonly headers?: { get(name: string): string | null };
 }
 
 /** The parts of `fetch` that the client needs; the global one fits. Rejects when the connection fails or breaks. */
@@ -66,6 +69,8 @@ export interface Transport<Answer extends Fetched = Fetched> {
   failed(route: Route, what: string, cause?: unknown): Error;
   /** The error of `events` that ended or broke without a last line, where `failed` and `lost` are not enough. */
   unfinished?(route: Route, params: Readonly<Record<string, string>>, cause?: unknown): Error;
+  /** The program behind the API, which may have another version. Missing for programs of one installation. */
+  readonly peer?: Peer;
   /** Checks a document if the API is not trusted. By default responses are not checked. */
   check?(schema: Schema, document: unknown): unknown;
   /** Lines end with the signal. By default they throw `interrupted`. */
@@ -174,7 +179,11 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     });
     if (answer.status >= 200 && answer.status < 300) return answer;
     const problem = parseProblem(await textOf(route, answer, signal));
-    if (problem !== undefined) throw fromProblem(problem);
+    if (problem !== undefined) {
+      const { peer } = transport;
+      const request = `${route.method} ${route.path}`;
+      throw (peer && versionMismatch(peer, answer, problem, request)) ?? fromProblem(problem);
+    }
     throw transport.failed(route, `the response has status ${answer.status} and is not a problem document`);
   }
 

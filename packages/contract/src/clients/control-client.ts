@@ -53,6 +53,11 @@ export function createControlClient(options: ControlClientOptions): ControlClien
         cause,
       }),
     ends_by_signal: true,
+    peer: {
+      name: url === "" ? "The server" : `The server at ${url}`,
+      upgrade_it: "Ask its operator to upgrade it, or install the version of the server.",
+      upgrade_command: "Upgrade the command: pip install --upgrade 'appdb[serve]'",
+    },
   });
 }
 
