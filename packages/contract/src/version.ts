@@ -3,8 +3,8 @@ export const VERSION = "0.9.0";
 
 declare const BUILD_ID: string | undefined;
 
-/** The sources that a built program comes from: builds of one version differ by it. */
-export const BUILD: string = typeof BUILD_ID === "string" ? BUILD_ID : "source";
+/** The sources that a built program comes from: builds of one version differ by it. Undefined for unbuilt sources. */
+export const BUILD: string | undefined = typeof BUILD_ID === "string" ? BUILD_ID : undefined;
 
 /** Oldest supported command; older ones get `client_too_old`. */
 export const OLDEST_CLIENT = "0.8.0";

@@ -120,7 +120,7 @@ export function createJsonApi(options: JsonApiOptions): FastifyInstance {
     forceCloseConnections: close === "all" || "idle",
   });
   app.addHook("onRequest", async (request, reply) => {
-    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD });
+    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD ?? "source" });
     reply.header("x-request-id", request.id);
     authorize(request);
   });

@@ -72,7 +72,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     isClosing = true;
   });
   app.addHook("onRequest", async (request, reply) => {
-    const versions = { [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD };
+    const versions = { [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD ?? "source" };
     reply.headers({ ...versions, "x-request-id": request.id, ...SAFE_HEADERS });
     if (deps.site.url.startsWith("https:")) reply.header("strict-transport-security", HSTS);
     refuseOldClient(request.headers[CLIENT_VERSION_HEADER]);

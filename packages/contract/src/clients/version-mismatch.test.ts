@@ -1,9 +1,13 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type AppError, appError, toProblem } from "../errors.ts";
-import { BUILD, VERSION } from "../version.ts";
 import type { FetchLike } from "./client.ts";
-import { createControlClient } from "./control-client.ts";
-import { createLocalClient } from "./local-client.ts";
+
+// unbuilt sources have no build
+const BUILD = "ba9876543210";
+vi.stubGlobal("BUILD_ID", BUILD);
+const { VERSION } = await import("../version.ts");
+const { createControlClient } = await import("./control-client.ts");
+const { createLocalClient } = await import("./local-client.ts");
 
 const NO_ROUTE = appError("not_found", { detail: "The daemon has no GET /v1/jobs." });
 const UNKNOWN_KEY = appError("invalid_request", { detail: 'The request is invalid: /: Unrecognized key: "then".' });

@@ -30,12 +30,12 @@ export function versionMismatch(peer: Peer, answer: Fetched, problem: Problem, r
   if (version === undefined) return undefined;
   const build = answer.headers?.get(SERVER_BUILD_HEADER) ?? "unknown";
   const order = compareVersions(version, VERSION);
-  if (order === 0 && build === BUILD) return undefined;
+  if (order === 0 && (BUILD === undefined || build === BUILD)) return undefined;
   const reason =
     problem.code === "not_found" || problem.code === "method_not_allowed"
       ? `It does not know ${request}.`
       : `It refused ${request}. ${problem.detail}`;
-  const meta = { version: VERSION, build: BUILD, server_version: version, server_build: build };
+  const meta = { version: VERSION, build: BUILD ?? null, server_version: version, server_build: build };
   if (order > 0) {
     return new AppError("client_too_old", {
       detail: `This command (version ${VERSION}) is older than ${lowerFirst(peer.name)} (version ${version}). ${reason}`,
