@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
+import { AppError, appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
 import { MANIFEST_VERSION } from "@appdb/contract/manifest";
 import { wrongName } from "@appdb/contract/manifest-names";
 import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
@@ -43,7 +43,7 @@ async function answerEvents(
   try {
     emit({ event: "done", ...(await work(emit, aborted)) });
   } catch (error) {
-    const problem = toProblem(await explained(explainFullDisk(error), deps), request.id);
+    const problem = toProblem(await explained(explainFullDisk(error), deps, request.method), request.id);
     if (problem.code === "internal_error" && !aborted.aborted) {
       deps.log.error({ err: error, req: request.id }, "a request failed");
     }
@@ -53,8 +53,19 @@ async function answerEvents(
   }
 }
 
-async function explained(error: unknown, { machine_disk: disk }: ApiDeps): Promise<unknown> {
+async function explained(thrown: unknown, { machine_disk: disk }: ApiDeps, method: string): Promise<unknown> {
+  const error = method === "GET" ? cutRead(thrown) : thrown;
   return disk === undefined ? error : await disk.explain(error);
+}
+
+/** A read whose connection broke has no outcome that anyone must check. */
+function cutRead(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.code !== "commit_unknown") return error;
+  return appError("database_unavailable", {
+    detail: "The connection to PostgreSQL broke while it was read. Nothing was changed.",
+    hint: "Try again in a moment.",
+    cause: error,
+  });
 }
 
 /** Headers that hooks have set; a hijacked reply must send them itself. */
@@ -125,7 +136,7 @@ export function createJsonApi(options: JsonApiOptions): FastifyInstance {
     authorize(request);
   });
   app.setErrorHandler(async (error, request, reply) => {
-    const problem = toProblem(await explained(asAppError(error), options), request.id);
+    const problem = toProblem(await explained(asAppError(error), options, request.method), request.id);
     if (problem.code === "internal_error") log.error({ err: error, req: request.id }, "a request failed");
     return await reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
   });

@@ -61,8 +61,8 @@ export interface Transport<Answer extends Fetched = Fetched> {
   readonly fetch: FetchLike<Answer, any>;
   /** Called before each request, because sessions are refreshed. */
   headers(): Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
-  /** The error of a request that did not reach the API, or whose response was lost. */
-  lost(route: Route, cause: unknown): Error;
+  /** The error of a request that did not reach the API, or (`hasBegun`) whose response broke. */
+  lost(route: Route, cause: unknown, hasBegun: boolean): Error;
   /** The error after the signal aborts; by default `interrupted`. */
   interrupted?(cause: unknown): Error;
   /** The error of a response that this API never sends. */
@@ -175,7 +175,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     };
     const url = transport.url + urlOf(route.path, input.params, input.query);
     const answer = await transport.fetch(url, init).catch((cause: unknown) => {
-      throw lost(route, signal, cause);
+      throw lost(route, signal, cause, false);
     });
     if (answer.status >= 200 && answer.status < 300) return answer;
     const problem = parseProblem(await textOf(route, answer, signal));
@@ -299,8 +299,8 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     });
   }
 
-  function lost(route: CheckedRoute, signal: AbortSignal | undefined, cause: unknown): Error {
-    if (signal?.aborted !== true) return transport.lost(route, cause);
+  function lost(route: CheckedRoute, signal: AbortSignal | undefined, cause: unknown, hasBegun = true): Error {
+    if (signal?.aborted !== true) return transport.lost(route, cause, hasBegun);
     return transport.interrupted?.(cause) ?? appError("interrupted", { detail: "The command was interrupted.", cause });
   }
 

@@ -4,6 +4,7 @@ import type { FetchLike } from "./client.ts";
 
 // unbuilt sources have no build
 const BUILD = "ba9876543210";
+vi.resetModules();
 vi.stubGlobal("BUILD_ID", BUILD);
 const { VERSION } = await import("../version.ts");
 const { createControlClient } = await import("./control-client.ts");
