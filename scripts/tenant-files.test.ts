@@ -40,7 +40,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "apps/server/src/gateway/admin-socket.ts": "makes a socket of the server's own",
   "apps/server/src/config/server-home.ts": "makes and reads files of the server's own",
   "apps/server/src/http/static.ts": "reads files of this program",
-  "apps/server/src/operator/read-server.ts": "asks a file system what is free",
+  "packages/system/src/files/disk-space.ts": "asks a file system what is free",
   "apps/server/src/operator/rotate-master-key.ts": "files of the server's own",
   "apps/server/src/pods/connect-pod.ts": "opens a socket by O_PATH and O_NOFOLLOW, and connects by descriptor",
   "apps/server/src/pods/database-paths.ts": "lists the names in a folder of the server's own",

@@ -127,6 +127,17 @@ def test_an_older_server_is_named_with_both_versions(docs):
         docs.history()
 
 
+def test_another_build_and_a_newer_server_are_named(docs, monkeypatch):
+    from appdb.client import connection
+
+    monkeypatch.setattr(connection, "__version__", "0.8.5")
+    with pytest.raises(db.Error, match="does not know .*another build of version 0.8.5.*cli daemon restart"):
+        docs.history()
+    monkeypatch.setattr(connection, "__version__", "0.8.4")
+    with pytest.raises(db.Error, match="library .0.8.4. is older than the daemon .*pip install --upgrade appdb"):
+        docs.history()
+
+
 def test_requests_share_a_connection(server, docs):
     for n in range(5):
         server.result({"n": "int"}, [[n]])

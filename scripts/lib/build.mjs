@@ -10,13 +10,15 @@ import { Stop, say } from "./say.mjs";
 const STAMP = join(DIST, "build.json");
 /** All inputs of `dist/`. */
 const SOURCES = ["packages", "apps", "python", "scripts", "examples", "package-lock.json", "README.md", "LICENSE"];
+/** The sources of the programs: the wheel and its examples do not change what a program understands. */
+const PROGRAM_SOURCES = ["packages", "apps/cli", "apps/runtime", "apps/server"];
 const PASSED_OVER = /(^|\/)(node_modules|dist|tests|__pycache__|\.pytest_cache|testkit)(\/|$)|\.test\.ts$|\.pyc$/;
 
 /** Builds `dist/`, with the bundled programs and the wheels, and the dashboard next to its sources. */
 export async function build() {
   const hash = hashSources(SOURCES);
   buildDashboard(hashSources(DASHBOARD_SOURCES));
-  await bundle(DIST).catch((error) => {
+  await bundle(DIST, hashSources(PROGRAM_SOURCES).slice(0, 12)).catch((error) => {
     // esbuild has printed file, line and reason
     throw new Stop(
       `The programs could not be bundled: ${error.errors?.length ?? 1} problem(s), see above.`,

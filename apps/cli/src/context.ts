@@ -8,6 +8,7 @@ import type { DaemonHealth } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceMessage, ServiceSpec } from "@appdb/contract/service-spec";
 import type { StoredSession } from "@appdb/system/control/sessions";
+import type { DiskSpace } from "@appdb/system/files/disk-space";
 import type { StricliProcess } from "@stricli/core";
 import type { CommandTable } from "./command-entry.ts";
 import type { CliConfig } from "./config/config.ts";
@@ -62,6 +63,8 @@ export interface World {
   operate<Act extends OperatorAct>(request: OperatorRequest & { readonly act: Act }): Promise<OperatorAnswer<Act>>;
   /** The program psql of this installation. @throws postgres_failed without it */
   findPsql(): Promise<string>;
+  /** The space of the disk with a folder; undefined if the system does not tell it. */
+  readDisk(folder: string): Promise<DiskSpace | undefined>;
   /** Checks what this machine has. */
   doctor(): Promise<MachineCheck[]>;
 }

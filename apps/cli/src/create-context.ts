@@ -84,6 +84,11 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
     },
     listCommands: async () => await (await import("./app.ts")).listCommands(),
     findPsql: async () => (await import("./psql/find-psql.ts")).findPsql({ config, program }),
+    readDisk: async (folder) => {
+      const { readDiskSpace } = await import("@appdb/system/files/disk-space");
+      // without it, commands show everything else
+      return await readDiskSpace(folder).catch(() => undefined);
+    },
     doctor: async () => (await import("./doctor/check-machine.ts")).checkMachine({ config, program }),
   };
 }

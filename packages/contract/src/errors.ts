@@ -18,6 +18,7 @@ export const ERRORS = {
   unauthorized: { status: 401, title: "The credential is missing or wrong" },
   reauthentication_required: { status: 403, title: "The last proof of identity is too old" },
   client_too_old: { status: 426, title: "The command is too old for this server" },
+  server_too_old: { status: 501, title: "The server or daemon is older than the command" },
   // rows and functions
   unique_violation: { status: 409, title: "A row with this key already exists" },
   function_failed: { status: 400, title: "A function of the application failed" },

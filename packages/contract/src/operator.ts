@@ -66,6 +66,8 @@ export const OPERATOR_ANSWERS = {
     services: counts,
     operations_waiting: z.int(),
     free_disk_bytes: z.number(),
+    /** A problem of the disk, as /health reports it. */
+    disk_problem: z.object({ code: z.string(), what: z.string() }).nullable(),
   }),
   orgs: z.object({ organizations: z.array(operatedOrgSchema) }),
   databases: z.object({ databases: z.array(operatedDatabaseSchema) }),

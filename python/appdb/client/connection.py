@@ -279,19 +279,28 @@ def _refused(server, path, response):
         return _lost(server, error)
     problem = read_problem(text)
     version = response.headers.get(SERVER_VERSION_HEADER)
-    if isinstance(problem, dict) and problem.get("code") in ("not_found", "method_not_allowed") and _is_older(version):
-        name = "daemon" if server.is_local else "server"
-        return Error(
-            f"The {name} at {server.url} has the version {version} and does not know {path.partition('?')[0]}, "
-            f"which the library {__version__} asks for.",
-            "Restart it: cli daemon restart" if server.is_local else f"Install appdb=={version}, or ask its operator for an update.",
-            "server_too_old",
-        )
+    code = problem.get("code") if isinstance(problem, dict) else None
+    if version is not None and code in ("not_found", "method_not_allowed"):
+        return _unknown_route(server, path.partition("?")[0], version)
     return error_of(problem, response.status)
 
 
-def _is_older(version):
-    return version is not None and _numbers(version) < _numbers(__version__)
+def _unknown_route(server, route, version):
+    """The error of a route that this library asks for and the server lacks: one of them is older."""
+    name = "daemon" if server.is_local else "server"
+    if _numbers(version) > _numbers(__version__):
+        return Error(
+            f"The library ({__version__}) is older than the {name} at {server.url} ({version}), which no longer has {route}.",
+            "Upgrade the library: pip install --upgrade appdb",
+            "client_too_old",
+        )
+    build = f" It is another build of version {version}." if _numbers(version) == _numbers(__version__) else ""
+    return Error(
+        f"The {name} at {server.url} has the version {version} and does not know {route}, "
+        f"which the library {__version__} asks for.{build}",
+        "Restart it: cli daemon restart" if server.is_local else f"Install appdb=={version}, or ask its operator for an update.",
+        "server_too_old",
+    )
 
 
 def _numbers(version):

@@ -7,6 +7,7 @@ import { createLocalClient, type LocalClient } from "@appdb/contract/clients/loc
 import { AppError, appError } from "@appdb/contract/errors";
 import { compareVersions, VERSION } from "@appdb/contract/version";
 import { isOtherFolder } from "@appdb/system/files/is-other-folder";
+import { headersOf } from "@appdb/system/network/headers-of";
 import type { SentBody } from "@appdb/system/network/http-fetch";
 import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
@@ -31,6 +32,7 @@ const nodeFetch: FetchLike<Fetched, SentBody> = (url, init) =>
       resolve({
         status: response.statusCode ?? 0,
         body: response,
+        headers: headersOf(response),
         text: async () => Buffer.concat(await response.toArray()).toString("utf8"),
       }),
     );

@@ -17,6 +17,8 @@ const REASONS: Readonly<Record<PsqlEnd, string>> = {
   idle: "it was idle for too long",
   disk_full: "the database takes no more writes",
   stopped: "the database stopped",
+  revoked: "the key or sign-in was removed, or may no longer use the database",
+  server_stopped: "the server stopped or restarted",
 };
 
 /** A session of psql, which programs of this machine reach by a port. They send its password. */
@@ -100,7 +102,7 @@ async function firstLine(lines: AsyncIterator<PsqlLine>, target: Target): Promis
 async function endOf(lines: AsyncIterator<PsqlLine>, target: Target): Promise<Error> {
   try {
     for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
-      if (next.value.event === "ended") return ended(target, REASONS[next.value.reason]);
+      if (next.value.event === "ended") return ended(target, REASONS[next.value.reason] ?? "the server ended it");
     }
     return ended(target, "the connection to the server ended");
   } catch (error) {

@@ -104,6 +104,7 @@ export async function runCli(words: string | readonly string[], given: FakeConte
     listCommands,
     operate: () => Promise.reject(new Error("This test has no server.")),
     findPsql: async () => "psql",
+    readDisk: async () => ({ bytes: 100 * 2 ** 30, free_bytes: 50 * 2 ** 30, level: "enough" }),
     doctor: async () => [{ name: "node", ok: true, detail: "20.19.0", hint: null }],
     ...given.context,
   };

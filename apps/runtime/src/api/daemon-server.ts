@@ -165,7 +165,7 @@ export function createDaemonApi(deps: DaemonDeps): FastifyInstance {
     checkToken(headers.authorization, deps.token);
     checkClientVersion(header(headers[CLIENT_VERSION_HEADER]));
   };
-  const app = createJsonApi({ log: deps.log, name: "daemon", close: "all", authorize });
+  const app = createJsonApi({ ...deps, name: "daemon", close: "all", authorize });
   const data = dataHandlers(async ({ db }: { readonly db: string }) => {
     const { name, sql } = await openKnown(deps, db);
     return { sql, row_files: deps.rowFilesOf(name, sql), uri: name };

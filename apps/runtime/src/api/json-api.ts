@@ -1,15 +1,23 @@
 import { randomUUID } from "node:crypto";
-import { appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
+import { AppError, appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
 import { MANIFEST_VERSION } from "@appdb/contract/manifest";
 import { wrongName } from "@appdb/contract/manifest-names";
 import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
-import { SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
+import { BUILD, SERVER_BUILD_HEADER, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import { explainFullDisk } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
 import { type Call, endOf, mountRoute } from "@appdb/http/mount-api";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from "fastify";
 import type { z } from "zod";
+import type { MachineDisk } from "../databases/machine-disk.ts";
 import { NO_SCHEMAS } from "../http/no-schemas.ts";
+
+/** What every API of this program needs. */
+export interface ApiDeps {
+  readonly log: Logger;
+  /** Missing for an API without a PostgreSQL. */
+  readonly machine_disk?: Pick<MachineDisk, "explain"> | undefined;
+}
 
 /** Writes one line of an NDJSON response. */
 type Emit = (line: object) => void;
@@ -19,7 +27,7 @@ type Emit = (line: object) => void;
  * signal aborts when the client disconnects.
  */
 async function answerEvents(
-  deps: { readonly log: Logger },
+  deps: ApiDeps,
   request: FastifyRequest,
   reply: FastifyReply,
   work: (emit: Emit, signal: AbortSignal) => Promise<object>,
@@ -35,7 +43,7 @@ async function answerEvents(
   try {
     emit({ event: "done", ...(await work(emit, aborted)) });
   } catch (error) {
-    const problem = toProblem(explainFullDisk(error), request.id);
+    const problem = toProblem(await explained(explainFullDisk(error), deps, request.method), request.id);
     if (problem.code === "internal_error" && !aborted.aborted) {
       deps.log.error({ err: error, req: request.id }, "a request failed");
     }
@@ -43,6 +51,21 @@ async function answerEvents(
   } finally {
     reply.raw.end();
   }
+}
+
+async function explained(thrown: unknown, { machine_disk: disk }: ApiDeps, method: string): Promise<unknown> {
+  const error = method === "GET" ? cutRead(thrown) : thrown;
+  return disk === undefined ? error : await disk.explain(error);
+}
+
+/** A read whose connection broke has no outcome that anyone must check. */
+function cutRead(error: unknown): unknown {
+  if (!(error instanceof AppError) || error.code !== "commit_unknown") return error;
+  return appError("database_unavailable", {
+    detail: "The connection to PostgreSQL broke while it was read. Nothing was changed.",
+    hint: "Try again in a moment.",
+    cause: error,
+  });
 }
 
 /** Headers that hooks have set; a hijacked reply must send them itself. */
@@ -87,8 +110,7 @@ function refuseNewerManifest(value: unknown): void {
 /** Far above a manifest with thousands of columns. */
 const BODY_BYTES = 64_000_000;
 
-export interface JsonApiOptions {
-  readonly log: Logger;
+export interface JsonApiOptions extends ApiDeps {
   /** Name of the program for messages: `daemon`, `pod`. */
   readonly name: string;
   /** Whether the end closes connections immediately, or (`idle`) after their request is answered. */
@@ -98,7 +120,8 @@ export interface JsonApiOptions {
 }
 
 /** A JSON server with authorization and error handling. */
-export function createJsonApi({ log, name, close, authorize }: JsonApiOptions): FastifyInstance {
+export function createJsonApi(options: JsonApiOptions): FastifyInstance {
+  const { authorize, close, log, name } = options;
   const app = Fastify({
     schemaController: NO_SCHEMAS,
     // table paths contain folders and a name
@@ -108,14 +131,14 @@ export function createJsonApi({ log, name, close, authorize }: JsonApiOptions): 
     forceCloseConnections: close === "all" || "idle",
   });
   app.addHook("onRequest", async (request, reply) => {
-    reply.header(SERVER_VERSION_HEADER, VERSION);
+    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD ?? "source" });
     reply.header("x-request-id", request.id);
     authorize(request);
   });
-  app.setErrorHandler((error, request, reply) => {
-    const problem = toProblem(asAppError(error), request.id);
+  app.setErrorHandler(async (error, request, reply) => {
+    const problem = toProblem(await explained(asAppError(error), options, request.method), request.id);
     if (problem.code === "internal_error") log.error({ err: error, req: request.id }, "a request failed");
-    void reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
+    return await reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
   });
   app.setNotFoundHandler((request) => {
     throw appError("not_found", { detail: `The ${name} has no ${request.method} ${request.url.split("?")[0]}.` });
@@ -138,12 +161,7 @@ export type Handlers<A extends Api> = {
 };
 
 /** Registers the routes of an API. */
-export function mountApi<A extends Api>(
-  app: FastifyInstance,
-  deps: { readonly log: Logger },
-  api: A,
-  handlers: Handlers<A>,
-): void {
+export function mountApi<A extends Api>(app: FastifyInstance, deps: ApiDeps, api: A, handlers: Handlers<A>): void {
   const finish = async (
     route: CheckedRoute,
     returned: unknown,

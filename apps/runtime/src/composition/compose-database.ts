@@ -21,6 +21,7 @@ import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-na
 import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
+import { createMachineDisk, type MachineDisk } from "../databases/machine-disk.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
 import { TableWrites } from "../databases/table-writes.ts";
@@ -70,6 +71,8 @@ export interface DatabasePodDeps {
   readonly psql: PsqlSessions;
   readonly use: DatabaseUse;
   readonly disk: DiskGuard;
+  /** The disk of the server, which all databases share. */
+  readonly machine_disk: MachineDisk;
   /** The media store of the database, for people. @throws as `ready` */
   managedStore(): Promise<ManagedStore>;
   readonly lifecycle: Lifecycle;
@@ -130,6 +133,15 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     refuseWrites: (isFull) => refuseWrites(superuser, isFull),
     tellRoom: (bytes) => tellDiskRoom(superuser, bytes),
   });
+  const machineDisk = createMachineDisk({
+    folder: spec.data_folder,
+    name: "The disk of the server",
+    free_it: "Ask the operator of the server to free space on its disk",
+  });
+  const admit = async () => {
+    await disk.admit();
+    await machineDisk.admit();
+  };
   const databases = new OpenDatabases({
     postgres,
     migrations,
@@ -139,10 +151,10 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     application_name: POD_CONNECTIONS,
     createRunner: async (database, ...job) => {
       // jobs of an update write like the update itself
-      await disk.admit();
+      await admit();
       return await createRunner(database, ...job);
     },
-    admit: () => disk.admit(),
+    admit,
     query_limits: limits,
   });
   const sql = createPgPool({
@@ -275,6 +287,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     psql,
     use,
     disk,
+    machine_disk: machineDisk,
     lifecycle: { is_ready: false, is_stopping: false },
     createRunner,
     query_limits: limits,

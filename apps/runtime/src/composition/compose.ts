@@ -22,6 +22,7 @@ import { maxRowBytes } from "../data-reads/row-bytes.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { createLocalManifests, type LocalManifests } from "../databases/local-manifests.ts";
+import { createMachineDisk, type MachineDisk, type MachineDiskInput } from "../databases/machine-disk.ts";
 import { type OpenDatabase, OpenDatabases } from "../databases/open-databases.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { ProgramCode } from "../databases/program-code.ts";
@@ -44,6 +45,8 @@ export interface DaemonDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly postgres: PostgresProvider;
+  /** The disk of PostgreSQL; undefined if that is not ours. */
+  readonly machine_disk: MachineDisk | undefined;
   readonly databases: OpenDatabases;
   readonly runtimes: RuntimeStore;
   readonly services: Services;
@@ -109,6 +112,8 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
   const psqlSessions = new Map<SqlPool, PsqlSessions>();
   const rowFiles = new Map<SqlPool, RowFiles>();
   const managedStores = new Map<SqlPool, Promise<ManagedStore>>();
+  const isOwnServer = postgres.superuserDsn !== undefined;
+  const machineDisk = isOwnServer ? createMachineDisk(homeDisk(home)) : undefined;
   const databases = new OpenDatabases({
     postgres,
     migrations,
@@ -118,6 +123,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     owner: `daemon of ${hostname()}:${home}`,
     application_name: "appdb daemon",
     createRunner,
+    ...(machineDisk === undefined ? {} : { admit: machineDisk.admit }),
     query_limits: config.limits,
     async onClose(sql) {
       const opened = [
@@ -200,6 +206,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     clock,
     log,
     postgres,
+    machine_disk: machineDisk,
     databases,
     runtimes,
     services,
@@ -219,7 +226,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       const made = new DatabaseReads({
         database: name,
         dsn,
-        is_own_server: postgres.superuserDsn !== undefined,
+        is_own_server: isOwnServer,
         application_name: "appdb daemon",
         max_row_bytes: maxRowBytes(config.limits.result_bytes),
         limits: config.limits,
@@ -304,4 +311,8 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
 /** Makes the function that prints the daemon's path of a file in a database. */
 function printLocalAddress(name: string): (base: string, token: string) => string {
   return (base, token) => base + urlOf(LOCAL_ROUTES.fileShow.path, { db: name }, { token });
+}
+
+function homeDisk(home: string): MachineDiskInput {
+  return { folder: home, name: `The disk of the home ${home}`, free_it: "Free space on that disk" };
 }

@@ -20,6 +20,7 @@ import { workHandlers } from "./work-routes.ts";
 export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
   const app = createJsonApi({
     log: deps.log,
+    machine_disk: deps.machine_disk,
     name: "pod",
     close: "idle",
     authorize: ({ headers }) => {

@@ -3,9 +3,11 @@ import type { ServerResponse } from "node:http";
 import { appError, ERRORS, toProblem } from "@appdb/contract/errors";
 import { BODY_BYTES, controlRoute } from "@appdb/contract/routes/control-paths";
 import {
+  BUILD,
   CLIENT_VERSION_HEADER,
   compareVersions,
   OLDEST_CLIENT,
+  SERVER_BUILD_HEADER,
   SERVER_VERSION_HEADER,
   VERSION,
 } from "@appdb/contract/version";
@@ -70,7 +72,8 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     isClosing = true;
   });
   app.addHook("onRequest", async (request, reply) => {
-    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, "x-request-id": request.id, ...SAFE_HEADERS });
+    const versions = { [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD ?? "source" };
+    reply.headers({ ...versions, "x-request-id": request.id, ...SAFE_HEADERS });
     if (deps.site.url.startsWith("https:")) reply.header("strict-transport-security", HSTS);
     refuseOldClient(request.headers[CLIENT_VERSION_HEADER]);
     const { permission, control } = request.routeOptions.config;

@@ -151,17 +151,26 @@ test("lists show organizations, databases and the reasons of failures", async ()
     database_quota: 3,
     suspended_at: null,
   });
-  const status = await readStatus(server.deps.db, server.home);
+  const status = await readStatus(server.deps.db, server.deps);
   expect(status.databases["FAILED"]).toBeGreaterThan(0);
   expect(status.free_disk_bytes).toBeGreaterThan(0);
+  const quotas = {
+    ...server.deps.config.quotas,
+    storage: { ...server.deps.config.quotas.storage, floor_bytes: 2 ** 60 },
+  };
+  const full = await readStatus(server.deps.db, { config: { ...server.deps.config, quotas } });
+  expect(full.disk_problem).toMatchObject({
+    code: "disk_full",
+    what: expect.stringContaining("organizations cannot write"),
+  });
   expect([status.url, status.is_responding]).toEqual([null, false]);
   const serving = createServer((_req, res) => void res.writeHead(503).end()).listen(0, "127.0.0.1");
   await once(serving, "listening");
   const url = `http://127.0.0.1:${(serving.address() as AddressInfo).port}`;
   writeRunning(server.home, url);
-  expect(await readStatus(server.deps.db, server.home)).toMatchObject({ url, is_responding: true });
+  expect(await readStatus(server.deps.db, server.deps)).toMatchObject({ url, is_responding: true });
   serving.close();
   serving.closeAllConnections();
-  expect(await readStatus(server.deps.db, server.home)).toMatchObject({ url, is_responding: false });
+  expect(await readStatus(server.deps.db, server.deps)).toMatchObject({ url, is_responding: false });
   removeRunning(server.home);
 });

@@ -1,17 +1,18 @@
-import { statfs } from "node:fs/promises";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { OperatedDatabase, OperatedOrg, OperatorAnswer } from "@appdb/contract/operator";
 import { VERSION } from "@appdb/contract/version";
 import { sql } from "kysely";
 import { readRunning } from "../config/server-home.ts";
 import type { ControlDatabase } from "../database/pool.ts";
+import { checkDisk } from "../health/checks.ts";
+import { type DiskFloorDeps, readHomeDisk } from "../storage/disk-floor.ts";
 
 const ANSWER_MS = 3_000;
 
 /** Counts and state of a server. */
-export async function readStatus(db: ControlDatabase, home: string): Promise<OperatorAnswer<"status">> {
+export async function readStatus(db: ControlDatabase, disk: DiskFloorDeps): Promise<OperatorAnswer<"status">> {
   const { rows } = await sql<
-    Omit<OperatorAnswer<"status">, "home" | "version" | "url" | "is_responding" | "free_disk_bytes">
+    Omit<OperatorAnswer<"status">, "home" | "version" | "url" | "is_responding" | "free_disk_bytes" | "disk_problem">
   >`
     select (select count(*)::int from control.organizations) as organizations,
       (select count(*)::int from control.organizations where suspended_at is not null) as suspended,
@@ -22,10 +23,20 @@ export async function readStatus(db: ControlDatabase, home: string): Promise<Ope
       (select count(*)::int from control.operations where state = 'pending') as operations_waiting`.execute(db);
   const [counted] = rows;
   if (counted === undefined) throw new Error("A statement without a table answered no row.");
-  const { bavail, bsize } = await statfs(home);
+  const { home } = disk.config;
+  const [problem] = await checkDisk(disk);
+  const { free_bytes: freeBytes } = await readHomeDisk(disk);
   const url = readRunning(home) ?? null;
   const responds = url !== null && (await isResponding(url));
-  return { home, version: VERSION, url, is_responding: responds, ...counted, free_disk_bytes: bavail * bsize };
+  return {
+    home,
+    version: VERSION,
+    url,
+    is_responding: responds,
+    ...counted,
+    free_disk_bytes: freeBytes,
+    disk_problem: problem === undefined ? null : { code: problem.code, what: problem.what },
+  };
 }
 
 /** Any response counts, also that of a failing server. */

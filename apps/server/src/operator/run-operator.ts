@@ -49,7 +49,7 @@ export async function runOperator(requestedAct: unknown): Promise<OperatorAnswer
     await refuseOtherVersion(db);
     switch (request.act) {
       case "status":
-        return await readStatus(db, config.home);
+        return await readStatus(db, { config });
       case "orgs":
         return { organizations: await listOperatedOrgs(db) };
       case "databases":

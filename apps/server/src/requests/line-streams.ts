@@ -11,6 +11,9 @@ export interface LineStreamDeps {
   mayStillRead(request: FastifyRequest): Promise<boolean>;
 }
 
+/** Why a stream ends before its lines do. */
+export type StreamEnd = "revoked" | "server_stopped";
+
 /**
  * Answers with one JSON document per line, of any duration. A complete answer ends normally. An interrupted one (the
  * server stops, or an error) closes the connection early, so that readers detect it.
@@ -25,11 +28,15 @@ export class LineStreams {
     this.#pulseMs = pulseMs;
   }
 
-  /** Sends lines until their end. Aborts when the reader leaves or loses the permission. Throws a refusal first. */
+  /**
+   * Sends lines until their end. Aborts when the reader leaves or loses the permission. Throws a refusal first. `last`
+   * makes the line that says why the stream ends early.
+   */
   async serve(
     request: FastifyRequest,
     reply: FastifyReply,
     lines: (signal: AbortSignal) => AsyncIterable<object>,
+    last?: (why: StreamEnd) => object,
   ): Promise<void> {
     const { log } = this.#deps;
     const ended = new AbortController();
@@ -55,17 +62,23 @@ export class LineStreams {
       clearInterval(pulse);
       this.#open.delete(ended);
       if (isWhole) raw.end();
+      else if (last !== undefined && raw.writable && isEnd(ended.signal.reason))
+        raw.end(`${JSON.stringify(last(ended.signal.reason))}\n`);
       else raw.destroy();
     }
   }
 
   async #check(request: FastifyRequest, raw: FastifyReply["raw"], ended: AbortController): Promise<void> {
     if (await this.#deps.mayStillRead(request)) raw.write("\n");
-    else ended.abort();
+    else ended.abort("revoked" satisfies StreamEnd);
   }
 
   /** Breaks off all streams when the server stops. */
   end(): void {
-    for (const one of this.#open) one.abort();
+    for (const one of this.#open) one.abort("server_stopped" satisfies StreamEnd);
   }
+}
+
+function isEnd(reason: unknown): reason is StreamEnd {
+  return reason === "revoked" || reason === "server_stopped";
 }

@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { appError, fromProblem, type Problem, parseProblem } from "../errors.ts";
 import { type Api, type CheckedRoute, type ParamOf, type Route, type Schema, urlOf } from "../routes/api.ts";
 import type { Progress } from "../routes/local.ts";
+import { type Peer, versionMismatch } from "./version-mismatch.ts";
 
 type Field<Key extends string, Value, Given> = [Given] extends [never] ? unknown : { readonly [key in Key]: Value };
 
@@ -36,6 +37,8 @@ export interface Fetched {
   readonly status: number;
   text(): Promise<string>;
   readonly body: AsyncIterable<Uint8Array> | null;
+  /** For the version of the API; without it, versions are not compared. */
+  readonly headers?: { get(name: string): string | null };
 }
 
 /** The parts of `fetch` that the client needs; the global one fits. Rejects when the connection fails or breaks. */
@@ -58,14 +61,16 @@ export interface Transport<Answer extends Fetched = Fetched> {
   readonly fetch: FetchLike<Answer, any>;
   /** Called before each request, because sessions are refreshed. */
   headers(): Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
-  /** The error of a request that did not reach the API, or whose response was lost. */
-  lost(route: Route, cause: unknown): Error;
+  /** The error of a request that did not reach the API, or (`hasBegun`) whose response broke. */
+  lost(route: Route, cause: unknown, hasBegun: boolean): Error;
   /** The error after the signal aborts; by default `interrupted`. */
   interrupted?(cause: unknown): Error;
   /** The error of a response that this API never sends. */
   failed(route: Route, what: string, cause?: unknown): Error;
   /** The error of `events` that ended or broke without a last line, where `failed` and `lost` are not enough. */
   unfinished?(route: Route, params: Readonly<Record<string, string>>, cause?: unknown): Error;
+  /** The program behind the API, which may have another version. Missing for programs of one installation. */
+  readonly peer?: Peer;
   /** Checks a document if the API is not trusted. By default responses are not checked. */
   check?(schema: Schema, document: unknown): unknown;
   /** Lines end with the signal. By default they throw `interrupted`. */
@@ -170,11 +175,15 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     };
     const url = transport.url + urlOf(route.path, input.params, input.query);
     const answer = await transport.fetch(url, init).catch((cause: unknown) => {
-      throw lost(route, signal, cause);
+      throw lost(route, signal, cause, false);
     });
     if (answer.status >= 200 && answer.status < 300) return answer;
     const problem = parseProblem(await textOf(route, answer, signal));
-    if (problem !== undefined) throw fromProblem(problem);
+    if (problem !== undefined) {
+      const { peer } = transport;
+      const request = `${route.method} ${route.path}`;
+      throw (peer && versionMismatch(peer, answer, problem, request)) ?? fromProblem(problem);
+    }
     throw transport.failed(route, `the response has status ${answer.status} and is not a problem document`);
   }
 
@@ -290,8 +299,8 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     });
   }
 
-  function lost(route: CheckedRoute, signal: AbortSignal | undefined, cause: unknown): Error {
-    if (signal?.aborted !== true) return transport.lost(route, cause);
+  function lost(route: CheckedRoute, signal: AbortSignal | undefined, cause: unknown, hasBegun = true): Error {
+    if (signal?.aborted !== true) return transport.lost(route, cause, hasBegun);
     return transport.interrupted?.(cause) ?? appError("interrupted", { detail: "The command was interrupted.", cause });
   }
 

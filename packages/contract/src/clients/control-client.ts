@@ -31,13 +31,23 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     url,
     fetch: fetchLike,
     headers: async () => ({ [CLIENT_VERSION_HEADER]: VERSION, ...(await credential()) }),
-    lost: ({ method, path }, cause) =>
-      appError("server_unreachable", {
+    lost: ({ method, path }, cause, hasBegun) => {
+      const meta = { url, source, request: `${method} ${path}` };
+      if (hasBegun) {
+        return appError("server_unreachable", {
+          detail: `The response of ${url || "the server"} to ${method} ${path} broke${reasonOf(cause)}. The server or the database stopped or restarted.`,
+          hint: "Try again in a moment.",
+          meta,
+          cause,
+        });
+      }
+      return appError("server_unreachable", {
         detail: `No server responds at ${url || "this address"} (from ${source})${reasonOf(cause)}.`,
         hint: "Start it with npm start in its checkout, or use another server: cli login --server https://...",
-        meta: { url, source, request: `${method} ${path}` },
+        meta,
         cause,
-      }),
+      });
+    },
     failed: ({ method, path }, what, cause) =>
       appError("server_failed", {
         detail: `${url || "The server"} did not finish ${method} ${path}: ${what}.`,
@@ -53,6 +63,11 @@ export function createControlClient(options: ControlClientOptions): ControlClien
         cause,
       }),
     ends_by_signal: true,
+    peer: {
+      name: url === "" ? "The server" : `The server at ${url}`,
+      upgrade_it: "Ask its operator to upgrade it, or install the version of the server.",
+      upgrade_command: "Upgrade the command: pip install --upgrade 'appdb[serve]'",
+    },
   });
 }
 

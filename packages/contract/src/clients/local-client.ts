@@ -44,6 +44,11 @@ export function createLocalClient({ port, token, fetch: fetchLike = fetch }: Loc
       });
     },
     failed,
+    peer: {
+      name: "The daemon",
+      upgrade_it: "Restart it with the version of this command: cli daemon restart",
+      upgrade_command: "Upgrade the command: pip install --upgrade 'appdb[serve]'",
+    },
   });
 }
 

@@ -22,8 +22,8 @@ export const psqlRequestSchema = z.strictObject({
   folder: z.string().max(1_000).default(""),
 });
 
-/** Why a session ended without its client: it was too old, idle, or its writes need disk space. */
-export const psqlEndSchema = z.enum(["time", "idle", "disk_full", "stopped"]);
+/** Why a session ended without its client. `revoked`: the caller may no longer use the database. */
+export const psqlEndSchema = z.enum(["time", "idle", "disk_full", "stopped", "revoked", "server_stopped"]);
 export type PsqlEnd = z.infer<typeof psqlEndSchema>;
 
 /**

@@ -72,12 +72,15 @@ export function logRefusal(log: Logger, code: ErrorCode, fields: Readonly<Record
   else log.info(fields, "request refused");
 }
 
+/** The hint about a disk that PostgreSQL found full. Deleted rows free none of it, and limits refuse writes earlier. */
+export const FREE_MACHINE_DISK = "The operator of the machine must free space on it. Then send the request again.";
+
 /** Converts PostgreSQL's error without disk space, which any statement can get; passes on all others. */
 export function explainFullDisk(error: unknown): unknown {
   if (!(error instanceof SqlError) || error.sqlstate !== "53100") return error;
   return appError("disk_full", {
-    detail: "The disk of the database is full; PostgreSQL cannot write.",
-    hint: "Free space on the disk, or delete rows, and send the request again.",
+    detail: "The disk of the database's machine is full; PostgreSQL cannot write.",
+    hint: FREE_MACHINE_DISK,
     cause: error,
   });
 }

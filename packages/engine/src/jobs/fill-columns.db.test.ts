@@ -263,6 +263,24 @@ test("a fill ends when the disk is full, and drops what it made", async () => {
   expect(await isInAgreement(changed)).toBe(true);
 });
 
+test("a fill that PostgreSQL finds without disk space ends and is not tried again", async () => {
+  await apply(docs());
+  await insertDocs(3);
+  await execute({
+    text: `create function is_full() returns trigger language plpgsql as $$
+      begin raise exception 'could not extend file' using errcode = '53100'; end $$`,
+  });
+  await execute({ text: "create trigger full_disk before update on docs for each row execute function is_full()" });
+  const { udf } = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
+  const failure = await finish(await apply(docs(excerptColumn())), deps({ udf })).catch((error: unknown) => error);
+  expect(failure).toMatchObject({
+    code: "disk_full",
+    message: expect.stringMatching(/^The disk of the database's machine is full.* its new columns were dropped\.$/),
+    hint: expect.stringContaining("must free space"),
+  });
+  expect(await rows("select state, attempts from appdb.jobs")).toEqual([["failed", "0"]]);
+});
+
 test("a recompute that the full disk ends restores every value, and a cancelled one needs no space", async () => {
   await apply(docs(upperColumn("loud", "title")));
   await insertDocs(12_000);

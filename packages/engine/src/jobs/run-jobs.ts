@@ -1,4 +1,5 @@
 import { AppError } from "@appdb/contract/errors";
+import { explainFullDisk } from "../answers/answers.ts";
 import { JOBS_CHANNEL, loadCatalog } from "../catalog/load-catalog.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
@@ -89,7 +90,8 @@ async function workOn(deps: JobDeps, leased: Job, signal: AbortSignal): Promise<
     }
     if (isToFill(job)) job = await openShadows(deps, job, lease.signal);
     await doJob(deps, job, lease.signal);
-  } catch (error) {
+  } catch (thrown) {
+    const error = explainFullDisk(thrown);
     if (!signal.aborted && (lease.is_cancelled || (await wasCancelled(deps, job, error)))) {
       await failFill(deps, job, await explainCancel(deps.sql, job), signal);
       return;

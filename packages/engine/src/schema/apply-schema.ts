@@ -5,6 +5,7 @@ import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import { refuseOtherProjects, unsupportedHint } from "@appdb/contract/other-projects";
 import type { SchemaPlan } from "@appdb/contract/plan";
+import { FREE_MACHINE_DISK } from "../answers/answers.ts";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import {
   bumpCatalog,
@@ -324,8 +325,8 @@ function explain(error: unknown, input: Pick<ApplyInput, "target">): unknown {
       });
     case "53100":
       return appError("disk_full", {
-        detail: `The disk of the database is full; the tables of ${input.target} were not changed.`,
-        hint: "Free some space and run the update again.",
+        detail: `The disk of the database's machine is full; the tables of ${input.target} were not changed.`,
+        hint: FREE_MACHINE_DISK,
         cause: error,
       });
     default:

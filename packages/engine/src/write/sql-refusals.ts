@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import { FREE_MACHINE_DISK } from "../answers/answers.ts";
 import { type Row, type RowLayout, slotsNamed } from "../compute/row-layout.ts";
 import { isKeyTaken } from "../idempotency/request-store.ts";
 import { valueToJson } from "../kinds/values.ts";
@@ -68,8 +69,8 @@ export function explainRefusal(
   if (sqlstate === "57014" || sqlstate === "55P03") return rowTimedOut(layout.table.name, limits, error);
   if (sqlstate === "53100") {
     return appError("disk_full", {
-      detail: "The disk of the database is full; the row was not stored.",
-      hint: "Free space on the disk, or delete rows, and send the request again.",
+      detail: "The disk of the database's machine is full; the row was not stored.",
+      hint: FREE_MACHINE_DISK,
       cause: error,
     });
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestOptions } from "node:http";
 import { hostname, platform } from "node:os";
 import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { VERSION } from "@appdb/contract/version";
+import { headersOf } from "./headers-of.ts";
 import { writeBody } from "./write-body.ts";
 
 /** A reachable server accepts a connection within milliseconds; behind a firewall that drops packets it never does. */
@@ -70,7 +71,12 @@ export const httpFetch: FetchLike<Fetched, SentBody> = async (url, { method, hea
     };
     writeBody(sent, isStreamed ? body : piecesOf(body), progress).catch((error: Error) => sent.destroy(error));
   });
-  return { status: response.statusCode ?? 0, body: response, text: () => readText(response) };
+  return {
+    status: response.statusCode ?? 0,
+    body: response,
+    headers: headersOf(response),
+    text: () => readText(response),
+  };
 };
 
 function isStream(body: SentBody): body is AsyncIterable<Uint8Array> {

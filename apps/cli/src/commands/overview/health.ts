@@ -7,6 +7,7 @@ import { printChecks } from "../../output/checks-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { formatBytes } from "../../output/sizes.ts";
 import { OPTIONAL_TARGET } from "../parameters.ts";
+import { diskCheck, isNoAnswer } from "./home-disk.ts";
 
 interface Health {
   readonly ok: boolean;
@@ -36,9 +37,11 @@ export const health = defineCommand<JsonFlag, [target?: string], Health>({
 });
 
 async function checkLocal(ctx: Context, target: Target | undefined): Promise<MachineCheck[]> {
-  const found = await ctx.daemon.find();
+  const { home } = ctx.config;
+  const [found, space] = await Promise.all([ctx.daemon.find(), ctx.readDisk(home)]);
+  const disk = space === undefined ? [] : [diskCheck(space, home)];
   if (found === undefined) {
-    return [{ name: "daemon", ok: false, detail: "does not run", hint: "Start it: cli daemon start" }];
+    return [{ name: "daemon", ok: false, detail: "does not run", hint: "Start it: cli daemon start" }, ...disk];
   }
   const { client } = found;
   const { pid, postgres, version } = found.health;
@@ -56,8 +59,16 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
       detail: postgres,
       hint: postgres === "down" ? "See why in the log that this names: cli daemon status" : null,
     },
+    ...disk,
   ];
-  const { databases } = await client.call("databaseList", {}, { signal: ctx.signal });
+  const listed = await client.call("databaseList", {}, { signal: ctx.signal }).catch((error: unknown) => {
+    if (!isNoAnswer(error)) throw error;
+    return error;
+  });
+  if (listed instanceof AppError) {
+    return [...checks, { name: "databases", ok: false, detail: listed.message, hint: listed.hint ?? null }];
+  }
+  const { databases } = listed;
   if (target?.kind === "local") {
     const exists = databases.some(({ name }) => name === target.database);
     checks.push({

@@ -1,5 +1,7 @@
+import { appError } from "@appdb/contract/errors";
 import { dataTable } from "@appdb/contract/testing/tables";
 import { VERSION } from "@appdb/contract/version";
+import { diskSpace } from "@appdb/system/files/disk-space";
 import { expect, test } from "vitest";
 import { DATABASE } from "../../testing/databases.ts";
 import { CONFIG, type DaemonAnswers, type FakeContext, runCli } from "../../testing/fake-context.ts";
@@ -92,6 +94,33 @@ test("health names failed services and fails", async () => {
   expect(await runCli("health other", { client: CLIENT })).toMatchObject({ exit: 0 });
   expect((await runCli("health nope", { client: CLIENT })).stdout).toContain("nope does not exist");
   expect((await runCli("health", { has_daemon: false })).stdout).toContain("Start it: cli daemon start");
+});
+
+const diskOf = (freeBytes: number) => ({ readDisk: async () => diskSpace(100 * 2 ** 30, freeBytes) });
+
+test("health and status name a disk that is full or nearly full", async () => {
+  const isUp = { ...CLIENT, databaseList: async () => [] };
+  const full = await runCli("health", { client: isUp, context: diskOf(12 * 2 ** 20) });
+  expect(full.exit).toBe(1);
+  expect(full.stdout).toContain("FAILED  disk      FULL: 12.0 MiB of 100 GiB free\n");
+  expect(full.stdout).toContain("Free space on the disk of /home/ada/.service.");
+  const low = await runCli("health", { client: isUp, context: diskOf(2 ** 29) });
+  expect(low.exit).toBe(0);
+  expect(low.stdout).toContain("ok      disk      nearly full: 512 MiB of 100 GiB free\n");
+  const stopped = await runCli("health", { has_daemon: false, context: diskOf(0) });
+  expect(stopped.stdout).toContain("FAILED  disk ");
+  expect((await runCli("status", { client: isUp, context: diskOf(0) })).stdout).toContain("disk      FULL: 0 B of");
+});
+
+test("status and health of a PostgreSQL that does not answer say why", async () => {
+  const client: DaemonAnswers = {
+    databaseList: () =>
+      Promise.reject(appError("disk_full", { detail: "The disk has 1 MB left.", hint: "Free space." })),
+  };
+  const shown = await runCli("status", { client });
+  expect(shown).toMatchObject({ exit: 0, stderr: "" });
+  expect(shown.stdout).toContain("The disk has 1 MB left.\nFree space.\n");
+  expect((await runCli("health", { client })).stdout).toContain("FAILED  databases  The disk has 1 MB left.\n");
 });
 
 test("health of a hosted database checks its state, pods and disk", async () => {

@@ -1,9 +1,10 @@
-import { appError } from "@appdb/contract/errors";
+import { appError, type Problem, toProblem } from "@appdb/contract/errors";
 import { parseTarget, type Target } from "@appdb/contract/names";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import type { LocalDatabase } from "@appdb/contract/routes/local";
 import { VERSION } from "@appdb/contract/version";
-import type { Context } from "../../context.ts";
+import type { DiskSpace } from "@appdb/system/files/disk-space";
+import type { Context, FoundDaemon } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { count, countTables } from "../../output/count.ts";
@@ -11,6 +12,7 @@ import { formatBytes } from "../../output/sizes.ts";
 import { type DaemonStatus, describeDaemon } from "../daemon/status.ts";
 import { openData } from "../data/data-target.ts";
 import { OPTIONAL_TARGET } from "../parameters.ts";
+import { describeDisk, isNoAnswer } from "./home-disk.ts";
 
 /** A database with sums over its tables. */
 interface DatabaseStatus {
@@ -30,6 +32,10 @@ interface Status {
   readonly version: string;
   /** Of this machine; null for a hosted database. */
   readonly daemon: DaemonStatus | null;
+  /** The disk of this machine's home; null for a hosted database. */
+  readonly disk: DiskSpace | null;
+  /** Why the databases of this machine cannot be read; null if they can. */
+  readonly failure: Pick<Problem, "code" | "detail" | "hint"> | null;
   /** The address of the hosted service; null for this machine. */
   readonly server: string | null;
   readonly databases: readonly DatabaseStatus[];
@@ -50,14 +56,17 @@ export const status = defineCommand<JsonFlag, [target?: string], Status>({
     if (target !== undefined) await ctx.daemon.ensure();
     const found = await ctx.daemon.find();
     const daemon = describeDaemon(ctx, found);
-    const local =
-      found === undefined ? [] : (await found.client.call("databaseList", {}, { signal: ctx.signal })).databases;
-    const chosen = target === undefined ? local : [requireDatabase(local, target.database)];
-    const databases: DatabaseStatus[] = [];
-    for (const database of chosen) databases.push(await localStatus(ctx, database));
-    return { version: VERSION, daemon, server: null, databases };
+    const disk = (await ctx.readDisk(ctx.config.home)) ?? null;
+    const machine = { version: VERSION, daemon, disk, server: null };
+    try {
+      return { ...machine, failure: null, databases: await localStatuses(ctx, found, target) };
+    } catch (error) {
+      if (!isNoAnswer(error)) throw error;
+      const { code, detail, hint } = toProblem(error);
+      return { ...machine, failure: { code, detail, ...(hint === undefined ? {} : { hint }) }, databases: [] };
+    }
   },
-  render: ({ daemon, databases, server, version }, out) => {
+  render: ({ daemon, databases, disk, failure, server, version }, out) => {
     out.line(`version   ${version}`);
     if (server !== null) out.line(`server    ${server}`);
     if (daemon !== null) {
@@ -68,6 +77,12 @@ export const status = defineCommand<JsonFlag, [target?: string], Status>({
           ? "daemon    not running; it starts with the next command that needs it"
           : `daemon    process ${health.pid}, port ${port}, version ${health.version}, PostgreSQL ${health.postgres}, ${count(health.services, "service")} running`,
       );
+    }
+    if (disk !== null) out.line(`disk      ${describeDisk(disk)}`);
+    if (failure !== null) {
+      out.line();
+      out.line(failure.detail);
+      if (failure.hint !== undefined) out.line(failure.hint);
     }
     const lines = databases.map((database) => [
       database.name,
@@ -80,6 +95,19 @@ export const status = defineCommand<JsonFlag, [target?: string], Status>({
     for (const line of alignColumns(lines)) out.line(line);
   },
 });
+
+async function localStatuses(
+  ctx: Context,
+  found: FoundDaemon | undefined,
+  target: (Target & { readonly kind: "local" }) | undefined,
+): Promise<DatabaseStatus[]> {
+  const local =
+    found === undefined ? [] : (await found.client.call("databaseList", {}, { signal: ctx.signal })).databases;
+  const chosen = target === undefined ? local : [requireDatabase(local, target.database)];
+  const databases: DatabaseStatus[] = [];
+  for (const database of chosen) databases.push(await localStatus(ctx, database));
+  return databases;
+}
 
 function sizeOf({ bytes, media_bytes: mediaBytes }: DatabaseStatus): string {
   if (bytes === null) return "";
@@ -115,7 +143,7 @@ async function hostedStatus(ctx: Context, target: Target & { readonly kind: "hos
     bytes: usage?.disk_bytes ?? null,
     media_bytes: usage?.media_bytes ?? null,
   };
-  return { version: VERSION, daemon: null, server: server.url, databases: [database] };
+  return { version: VERSION, daemon: null, disk: null, failure: null, server: server.url, databases: [database] };
 }
 
 /** Sums over tables; null for those that were not read. */

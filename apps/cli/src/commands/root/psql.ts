@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
+import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { parseTarget, type Target } from "@appdb/contract/names";
 import type { Context } from "../../context.ts";
@@ -14,6 +15,9 @@ interface Flags extends JsonFlag {
 }
 
 const SIGNALLED = 128;
+/** The status of psql without its connection. */
+const CONNECTION_LOST = 2;
+const REASON_MS = 1_000;
 
 /** Exits with the status of psql. */
 export const psql = defineCommand<Flags, string[], undefined>({
@@ -95,6 +99,8 @@ async function runPsql(ctx: Context, session: OpenPsql, { program, words }: Run)
   });
   try {
     const status = await statusOf(child);
+    // the reason may arrive after psql has lost its connection
+    if (status === CONNECTION_LOST) await Promise.race([session.ended, sleep(REASON_MS)]);
     // psql said that its connection was lost, and not why
     if (error !== undefined && status !== EXIT.done) ctx.out.note(error.message);
     return status;

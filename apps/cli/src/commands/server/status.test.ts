@@ -12,6 +12,7 @@ const STATUS = {
   services: {},
   operations_waiting: 0,
   free_disk_bytes: 2 ** 30,
+  disk_problem: null,
 };
 
 test.each([
@@ -29,4 +30,14 @@ test.each([
   const { stdout } = await runCli("server status", { context: { operate } });
   expect(stdout.slice(0, begin.length)).toBe(begin);
   expect(stdout).toContain("databases: 2 AVAILABLE\n");
+});
+
+test("cli server status names a full disk", async () => {
+  const disk_problem = {
+    code: "disk_full",
+    what: "The disk of the home has 0.10 GB left: organizations cannot write.",
+  };
+  const operate = async () => ({ ...STATUS, disk_problem }) as never;
+  const { stdout } = await runCli("server status", { context: { operate } });
+  expect(stdout).toContain(`${disk_problem.code}: ${disk_problem.what} Free space on that disk.\n`);
 });

@@ -21,6 +21,9 @@ export const status = defineCommand<JsonFlag, [], OperatorAnswer<"status">>({
     out.line(`${count(found.organizations, "organization")}${suspended}`);
     out.line(`databases: ${states(found.databases)}`);
     out.line(`services: ${states(found.services)}`);
+    if (found.disk_problem !== null) {
+      out.line(`${found.disk_problem.code}: ${found.disk_problem.what} Free space on that disk.`);
+    }
     out.line(
       `${count(found.operations_waiting, "operation")} waiting, ${formatBytes(found.free_disk_bytes)} of disk free`,
     );

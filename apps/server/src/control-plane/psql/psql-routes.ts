@@ -4,7 +4,7 @@ import type { FastifyReply } from "fastify";
 import { doneBy, type RecordEvent } from "../../audit/event.ts";
 import { checkDocument, type PodClient, podClient, podUnreachable } from "../../pods/pod-client.ts";
 import type { Call, ControlRoutes } from "../../requests/checked-route.ts";
-import type { LineStreams } from "../../requests/line-streams.ts";
+import type { LineStreams, StreamEnd } from "../../requests/line-streams.ts";
 import { beginStream } from "../../requests/raw-stream.ts";
 import { type FindPodDeps, type FoundPod, findPod } from "../databases/find-pod.ts";
 
@@ -35,11 +35,13 @@ export function addPsqlRoutes(routes: ControlRoutes, deps: PsqlRouteDeps): void 
       target: found.pod.uri,
     });
     const { value } = first;
-    await deps.line_streams.serve(request, reply, async function* (signal) {
+    const send = async function* (signal: AbortSignal): AsyncGenerator<PsqlLine> {
       signal.addEventListener("abort", () => leaving.abort());
       yield value;
       yield* lines;
-    });
+    };
+    const last = (reason: StreamEnd): PsqlLine => ({ event: "ended", reason });
+    await deps.line_streams.serve(request, reply, send, last);
   };
   routes.add("psqlRead", (call) => serve(call, "psqlRead"));
   routes.add("psqlWrite", (call) => serve(call, "psqlWrite"));

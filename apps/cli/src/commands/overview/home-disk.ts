@@ -1,0 +1,28 @@
+import { AppError, type ErrorCode } from "@appdb/contract/errors";
+import type { DiskSpace } from "@appdb/system/files/disk-space";
+import type { MachineCheck } from "../../context.ts";
+import { formatBytes } from "../../output/sizes.ts";
+
+/** Errors of a PostgreSQL that does not answer; the state of the machine can still be shown. */
+const NO_ANSWER: readonly ErrorCode[] = ["commit_unknown", "database_unavailable", "disk_full", "postgres_failed"];
+
+export function isNoAnswer(error: unknown): error is AppError {
+  return error instanceof AppError && NO_ANSWER.includes(error.code);
+}
+
+/** The disk of the home in words. */
+export function describeDisk({ bytes, free_bytes: free, level }: DiskSpace): string {
+  const space = `${formatBytes(free)} of ${formatBytes(bytes)} free`;
+  if (level === "enough") return space;
+  return `${level === "full" ? "FULL" : "nearly full"}: ${space}`;
+}
+
+export function diskCheck(space: DiskSpace, home: string): MachineCheck {
+  const hint = `Free space on the disk of ${home}. PostgreSQL stops when it is full.`;
+  return {
+    name: "disk",
+    ok: space.level !== "full",
+    detail: describeDisk(space),
+    hint: space.level === "enough" ? null : hint,
+  };
+}
