@@ -9,7 +9,7 @@ from appdb.client.progress import Progress
 from appdb.client.rows.row_names import Naming
 from appdb.declare.body import Body
 from appdb.declare.declared import Column
-from appdb.declare.errors import AppFileError, Error, later
+from appdb.declare.errors import AppFileError, Error, did_you_mean, later, nearest
 from appdb.declare.indexes import BtreeIndex, EmbeddingIndex, declare_indexes
 from appdb.declare.model import Table as Declarations
 from appdb.declare.names import check_column_name, check_index_name
@@ -82,11 +82,13 @@ def add_columns(table, columns, if_exists, verb):
     """Adds columns of all kinds and fills the computed ones."""
     if not isinstance(columns, dict) or not columns:
         raise Error(f"{verb}() names no column.", f"Write {table._name}.{verb}(stars=db.Int | None)")
+    _refuse_misspelt(verb, columns, ("if_exists",))
     return _add(table, columns, if_exists, "abort")
 
 
 def add_computed_column(table, column, if_exists, on_error, options):
     """Adds a computed column and fills it."""
+    _refuse_misspelt("add_computed_column", column, ("if_exists", "on_error", "print_stats", *options))
     if len(column) != 1:
         raise Error(
             f"add_computed_column() adds one column, not {len(column)}.",
@@ -104,6 +106,13 @@ def add_computed_column(table, column, if_exists, on_error, options):
     if given:
         value = Column(value=value, **given)
     return _add(table, {name: value}, if_exists, on_error)
+
+
+def _refuse_misspelt(verb, columns, options):
+    """Refuses a keyword that is an option with a wrong letter, not a column."""
+    for name, value in columns.items():
+        if isinstance(value, (str, bool)) and isinstance(name, str) and nearest(name, options, 0.8):
+            raise Error(f"{verb}() has no argument '{name}'.", did_you_mean(name, options, ""))
 
 
 def _add(table, columns, if_exists, on_error):
@@ -230,7 +239,7 @@ def _change(database, change, path, code=None, on_error="abort", dry_run=False, 
 def _declare_columns(body, schema, place):
     Naming().columns(schema, "The schema")
     for name, value in schema.items():
-        if isinstance(value, dict) and value and set(value) <= _OPTIONS:
+        if isinstance(value, dict) and value and (set(value) <= _OPTIONS or {"type", "value"} & set(value)):
             value = Column(**value)
         if isinstance(value, (Expr, Column)):
             body._assign(name, value, place)

@@ -2,6 +2,7 @@
 
 import sys
 from copy import copy
+from functools import partial
 
 from appdb.client import changing
 from appdb.client.code import Code
@@ -10,6 +11,7 @@ from appdb.client.errors import NotFoundError
 from appdb.client.paths import folder_path
 from appdb.client.progress import Progress
 from appdb.client.tables import Table
+from appdb.declare.arguments import checked
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import Error, later, listed
 from appdb.queries.other_verbs import unbound
@@ -23,7 +25,7 @@ def member(cls, name):
         )
     base = cls if "__appdb_models__" in cls.__dict__ else cls.__mro__[1]
     if name in _BASE:
-        return lambda target, **options: _BASE[name](base, target, **options)
+        return partial(_BASE[name], base)
     database = cls.__dict__.get("__appdb_database__")
     if name == "is_bound":
         return database is not None
@@ -35,6 +37,7 @@ def member(cls, name):
     return (lambda: table.path) if name == "table_path" else getattr(table, name)
 
 
+@checked
 def create_all(base, target):
     """Creates the tables of all models that do not exist, and binds the models. Returns the new paths."""
     database, folder = _place(target)
@@ -48,6 +51,7 @@ def create_all(base, target):
     return made
 
 
+@checked
 def bind_all(base, target):
     """Binds all models to their tables. Raises NotFoundError for tables that do not exist."""
     database, folder = _place(target)
@@ -88,6 +92,7 @@ def unbind(model, before):
     vars(model.__appdb_table__).update(before)
 
 
+@checked
 def update_all(base, target, *, allow_destructive=False, on_error="abort"):
     """Creates and changes tables so that they match the models, and binds them. Returns the plans of changed tables."""
     database, _ = _place(target)
@@ -104,7 +109,8 @@ def update_all(base, target, *, allow_destructive=False, on_error="abort"):
     return [table for table in done["plan"]["tables"] if table["resolution"] != "up_to_date"]
 
 
-def model_diff(base, target):
+@checked
+def get_model_diff(base, target):
     """What update_all() would change: for each table with differences, its path, resolution and operations."""
     database, _ = _place(target)
     _, plan = _plan(base, target, database)
@@ -115,8 +121,8 @@ _BASE = {
     "create_all": create_all,
     "bind_all": bind_all,
     "update_all": update_all,
-    "get_model_diff": model_diff,
-    "diff_all": model_diff,
+    "get_model_diff": get_model_diff,
+    "diff_all": get_model_diff,
 }
 
 

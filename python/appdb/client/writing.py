@@ -43,7 +43,9 @@ def insert(table, rows, values, on_error, return_rows, columns):
     if rows is None and not values:
         raise Error("insert() is given no rows.", 'Write insert(title="a"), or insert([{"title": "a"}])')
     if rows is not None and values:
-        raise Error(f"insert() is given rows and {next(iter(values))}=.", "Give it rows, or the values of one row.")
+        name = next(iter(values))
+        hint = did_you_mean(name, ("on_error", "return_rows", "columns"), "Give it rows, or the values of one row.")
+        raise Error(f"insert() is given rows and {name}=.", hint)
     refs = {name: column.ref for name, column in table.__appdb_table__.columns.items() if column.is_stored}
     source = source_of(values if rows is None else rows, refs, columns)
     try:
