@@ -15,6 +15,7 @@ from appdb.declare.model import Table as Declarations
 from appdb.declare.names import check_column_name, check_index_name
 from appdb.declare.views import fill_body, inherited_columns, take_iterator, view_over
 from appdb.expressions.expr import Expr
+from appdb.udfs.programs import place_of_id
 
 _EXISTS = ("error", "ignore", "replace")
 
@@ -116,7 +117,7 @@ def _refuse_misspelt(verb, columns, options):
 
 
 def _add(table, columns, if_exists, on_error):
-    from appdb.client.writing import UpdateStatus
+    from appdb.client import writing
 
     declared = table.__appdb_table__
     body = Body(declared, declared.model, sys._getframe())
@@ -133,9 +134,18 @@ def _add(table, columns, if_exists, on_error):
     }
     failed = {}
     plan = _change(database, code.sent.named(change), table.path, code.sent.named(documents), on_error, failed=failed)
-    database.refresh(declared)
+    table._follow(change, made)
+    again = [] if plan["tables"] or if_exists_of(if_exists) != "replace" else _of_modules(made)
+    if again:
+        return writing.recompute(table, again, False, True, on_error)
     is_filled = bool(plan["tables"]) and any(column.value is not None for column in made)
-    return UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))
+    return writing.UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))
+
+
+def _of_modules(columns):
+    """Columns by functions of modules. Another code of these has the same name, so the change looks like none."""
+    functions = {column.name: column.value._functions for column in columns if column.value is not None}
+    return [name for name, used in functions.items() if any(place_of_id(one.id) is None for one in used)]
 
 
 def drop_column(table, column, if_not_exists):
@@ -209,7 +219,7 @@ def _add_index(table, index, if_exists):
         "if_exists": if_exists,
     }
     _change(database, code.sent.named(change), table.path, code.sent.named(documents))
-    database.refresh(declared)
+    table._follow(change, (made, {column.name: column for column in hidden}))
 
 
 def _is_same_index(index, name, columns):
@@ -219,7 +229,7 @@ def _is_same_index(index, name, columns):
 def _change_table(table, change):
     database, declared = table.__appdb_database__, table.__appdb_table__
     _change(database, {**change, "table": declared.path}, table.path)
-    database.refresh(declared)
+    table._follow(change)
 
 
 def _change(database, change, path, code=None, on_error="abort", dry_run=False, failed=None):

@@ -23,6 +23,10 @@ class Table:
     def _path(self):
         return self.__appdb_table__.path
 
+    def _follow(self, _change, _made=()):
+        """Takes over what a change of the table did."""
+        self.__appdb_database__.refresh(self.__appdb_table__)
+
     @property
     def _name(self):
         return self.__appdb_table__.model

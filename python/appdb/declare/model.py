@@ -25,7 +25,9 @@ _LATER_METHODS = frozenset("compute referenced_functions defined_models".split()
 BASE_VERBS = frozenset("create_all update_all bind_all get_model_diff diff_all".split())
 BOUND_VERBS = frozenset(
     "where select order_by limit group_by join distinct sample head tail count collect show cursor insert update delete"
-    " batch_update recompute_columns describe get_metadata list_views columns get_base_table history errors".split()
+    " batch_update recompute_columns describe get_metadata list_views columns get_base_table history errors"
+    " add_column add_columns add_computed_column drop_column rename_column"
+    " add_btree_index add_embedding_index drop_index drop_embedding_index".split()
 )
 _ABOUT_BINDING = frozenset("table is_bound table_path".split())
 
