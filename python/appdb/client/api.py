@@ -161,6 +161,11 @@ def move(path, new_path, *, if_exists="error", if_not_exists="error"):
     try:
         database_of(target).change({"change": "move_table", "table": inside, "to": to})
     except NotFoundError:
+        if inside in _folders(target):
+            raise Error(
+                f"{path} is a folder. move() renames and moves tables only.",
+                f'Move each table of list_tables("{path}"), then drop the folder: db.drop_dir("{path}")',
+            ) from None
         if if_not_exists == "error":
             raise
     except ConflictError as error:

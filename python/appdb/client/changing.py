@@ -5,7 +5,7 @@ from copy import copy
 
 from appdb.appfile.collect import callers, column_document, hidden_document, table_document
 from appdb.client.code import request_code
-from appdb.client.progress import Progress
+from appdb.client.progress import Progress, tell_that_it_continues
 from appdb.client.rows.row_names import Naming
 from appdb.declare.body import Body
 from appdb.declare.declared import Column
@@ -234,14 +234,22 @@ def _change_table(table, change):
 
 def _change(database, change, path, code=None, on_error="abort", dry_run=False, failed=None):
     """Makes a change and returns its plan. `failed` gets the number of failed cells of each job that fills columns."""
-    progress = Progress(f"{change['change'].replace('_', ' ')} {path}")
+    what = f"{change['change'].replace('_', ' ')} {path}"
+    progress, job = Progress(what), None
 
     def at(line):
+        nonlocal job
+        job = line["job"]
         progress.at(line["rows_done"], line["rows_total"])
         if failed is not None:
             failed[line["job"]] = line["errors"]
 
-    plan = database.change(change, code, on_error, dry_run, progress=at)
+    try:
+        plan = database.change(change, code, on_error, dry_run, progress=at)
+    except KeyboardInterrupt:
+        if not dry_run:
+            tell_that_it_continues(what, database.target.text, job)
+        raise
     progress.end()
     return plan
 

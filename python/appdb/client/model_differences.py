@@ -31,14 +31,15 @@ def _differences(declared, definition):
     stored = {column["name"]: column for column in (*definition["columns"], *(definition.get("unstored") or ()))}
     found = []
     for name, column in declared.columns.items():
-        if name in declared.inherited:
+        if name in declared.inherited or not column.is_stored:
             continue
         theirs = stored.get(name)
         if theirs is None:
             found.append(f"it has no column '{name}'")
             continue
-        own = (manifest_type(column.ref._kind), column.ref._nullable)
-        if own != (theirs["type"], theirs["nullable"]):
+        # A computed column of a view may be null in the table, whatever its model says.
+        is_as_nullable = column.value is not None or column.ref._nullable == theirs["nullable"]
+        if manifest_type(column.ref._kind) != theirs["type"] or not is_as_nullable:
             shown = _shown(kind_of(theirs["type"]), theirs["nullable"])
             found.append(f"column '{name}' is {shown}, and the model says {_shown(column.ref._kind, column.ref._nullable)}")
             continue
