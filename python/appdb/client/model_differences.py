@@ -9,7 +9,7 @@ from appdb.queries.other_verbs import name_of_base
 def refuse_different(base, target, database, models):
     """Raises ConflictError if a table lacks columns of its model, or has others; `models` are pairs with paths.
 
-    Columns that only the table has are no difference: a model may name some of its columns.
+    A model may name some of the columns only.
     """
     told = []
     for model, path in models:
