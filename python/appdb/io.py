@@ -6,6 +6,8 @@ import json
 import os
 from contextlib import contextmanager
 
+from appdb.declare.arguments import checked
+
 #: Bytes of Arrow data in a row group.
 _GROUP_BYTES = 16 << 20
 
@@ -19,6 +21,7 @@ _NOT_OFFERED = {
 }
 
 
+@checked
 def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_000, inline_images=False):
     """Writes rows as Parquet: one file if the path ends in `.parquet`, otherwise files in a new folder."""
     from appdb.client.rows.arrow_values import marked_schema
@@ -43,6 +46,7 @@ def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_00
         close()
 
 
+@checked
 def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MINIMAL):
     """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, binary columns are left out."""
     from appdb.client.rows.frames import is_json
@@ -59,6 +63,7 @@ def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MI
         close()
 
 
+@checked
 def export_json(table_or_query, file_path):
     """Writes rows as JSON, an object a line. Files are addresses, binary columns are left out."""
     columns, rows, close = _rows_of(table_or_query)
@@ -71,36 +76,43 @@ def export_json(table_or_query, file_path):
         close()
 
 
+@checked
 def import_csv(tbl_name, filepath_or_buffer, schema_overrides=None, primary_key=None, comment=None):
     """Creates a table of a CSV file with a header."""
     return _imported("import_csv", tbl_name, os.fspath(filepath_or_buffer), schema_overrides, primary_key, comment)
 
 
+@checked
 def import_json(tbl_path, filepath_or_url, *, schema_overrides=None, primary_key=None, comment=None):
     """Creates a table of a file of JSON, or of JSON lines."""
     return _imported("import_json", tbl_path, os.fspath(filepath_or_url), schema_overrides, primary_key, comment)
 
 
+@checked
 def import_parquet(table, *, parquet_path, schema_overrides=None, primary_key=None):
     """Creates a table of a Parquet file."""
     return _imported("import_parquet", table, os.fspath(parquet_path), schema_overrides, primary_key, None)
 
 
+@checked
 def import_excel(tbl_name, io, *, schema_overrides=None, primary_key=None, comment=None):
     """Creates a table of the first sheet of an Excel file."""
     return _imported("import_excel", tbl_name, os.fspath(io), schema_overrides, primary_key, comment)
 
 
+@checked
 def import_pandas(tbl_name, df, *, schema_overrides=None, primary_key=None, comment=None):
     """Creates a table of a DataFrame."""
     return _imported("import_pandas", tbl_name, df, schema_overrides, primary_key, comment)
 
 
+@checked
 def import_rows(tbl_path, rows, *, schema_overrides=None, primary_key=None, comment=None):
     """Creates a table of dicts."""
     return _imported("import_rows", tbl_path, rows, schema_overrides, primary_key, comment)
 
 
+@checked
 def import_huggingface_dataset(table_path, dataset, *, schema_overrides=None, primary_key=None):
     """Creates a table of one split of a dataset."""
     return _imported("import_huggingface_dataset", table_path, dataset, schema_overrides, primary_key, None)

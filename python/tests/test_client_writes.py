@@ -365,3 +365,33 @@ def test_the_difference_of_models_is_asked_of_the_daemon(server):
     assert base.get_model_diff("main") == {"main/notes": table}
     with pytest.raises(db.Error, match="cli schema diff app.py cloud://acme:main"):
         base.diff_all("cloud://acme:main")
+
+
+def test_a_table_without_columns_of_its_model_is_refused(server):
+    server.tables["tasks"] = definition("tasks", column("title", "int"))
+    base = db.model_base()
+
+    class Tasks(base, name="tasks"):
+        title: db.String
+        done: db.Bool
+
+    server.events = [{"event": "done", "plan": {"tables": []}}]
+    with pytest.raises(db.ConflictError, match="column 'title' is Int, and the model says String; it has no column 'done'"):
+        base.create_all("main")
+    assert not Tasks.is_bound
+
+
+def test_a_class_follows_the_changes_of_its_table(server):
+    server.tables["tasks"] = definition("tasks", column("title"))
+    base = db.model_base()
+
+    class Tasks(base, name="tasks"):
+        title: db.String
+
+    base.create_all("main")
+    Tasks.add_column(stars=db.Int | None)
+    Tasks.rename_column("stars", "rating")
+    assert Tasks.columns() == ["title", "rating"] and Tasks.rating._name == "rating"
+    assert not hasattr(Tasks, "stars")
+    Tasks.drop_column("rating")
+    assert Tasks.columns() == ["title"] and not hasattr(Tasks, "rating")

@@ -1,6 +1,7 @@
 """Functions of a program: how requests send them, and how workers load them."""
 
 import base64
+import functools
 import hashlib
 import re
 import sys
@@ -131,6 +132,44 @@ def test_two_functions_of_one_name_stay_apart(server, docs, workers, tmp_path):
     assert compute(workers, tmp_path, body, "x") == (["1 x2 x"], [None])
 
 
+@functools.lru_cache(maxsize=8)
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+
+@functools.singledispatch
+def shape(value):
+    return "one"
+
+
+@shape.register
+def _(value: list):
+    return [shape(one) for one in value]
+
+
+class Words:
+    def __init__(self, text):
+        self.text = text
+
+    @functools.cached_property
+    def first(self):
+        return self.text.split()[0]
+
+    @functools.cache
+    def ending(self, end):
+        return self.first + end
+
+
+twice = functools.partial(lambda times, text: text * times, 2)
+
+
+@db.udf
+def wrapped(text: str) -> str:
+    fibonacci.cache_clear()
+    words = Words(text)
+    return f"{fibonacci(20)} {fibonacci.cache_parameters()['maxsize']} {shape([1])} {words.ending('!')} {twice(text)}"
+
+
 @pytest.mark.parametrize(
     ("call", "value"),
     [
@@ -139,6 +178,7 @@ def test_two_functions_of_one_name_stay_apart(server, docs, workers, tmp_path):
         (lambda t: either(measured(t)), "3 as number"),
         (lambda t: t.apply(lambda text: text[::-1], db.String), "cba"),
         (lambda t: make("> ")(t), "> abc"),
+        (lambda t: wrapped(t), "6765 8 ['one'] abc! abcabc"),
     ],
 )
 def test_a_kind_of_function_works(server, docs, workers, tmp_path, call, value):

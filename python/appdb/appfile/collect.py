@@ -343,6 +343,8 @@ def project_modules(root):
         file = getattr(module, "__file__", None)
         if isinstance(file, str) and not file.startswith(passed_over) and _is_project_file(root, file):
             path = os.path.realpath(file)
+            if not os.path.isfile(path):  # A program from stdin, a module whose file was deleted.
+                continue
             paths[path] = os.path.relpath(path, root).replace(os.sep, "/")
     return paths
 

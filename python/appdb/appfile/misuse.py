@@ -3,6 +3,7 @@
 import re
 
 from appdb._imports import load
+from appdb.client.elsewhere import option_hint
 from appdb.declare.errors import did_you_mean
 
 _HOMES = {
@@ -42,6 +43,11 @@ def reworded(error):
     return None
 
 
+def wrong_call(error, function):
+    """(detail, hint) for the TypeError of a call whose arguments the function does not take."""
+    return _bad_call(_CALLED.match(str(error)), function)
+
+
 def _function(qualname):
     first, *rest = qualname.split(".")
     home = _HOMES.get(first)
@@ -56,8 +62,10 @@ def _bad_call(called, function):
 
     owner, _, last = called[1].rpartition(".")
     name = owner if last == "__init__" else last
-    kinds = signature(function).parameters.values()
-    known = [one.name for one in kinds if one.name != "self" and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    kinds = list(signature(function).parameters.values())
+    if kinds and kinds[0].name in ("self", "base"):  # Of a method, of a verb of models.
+        del kinds[0]
+    known = [one.name for one in kinds if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
     takes = f"It takes: {', '.join(known)}." if known else "It takes nothing by name."
     given = called[3]
     if given is None:
@@ -69,4 +77,4 @@ def _bad_call(called, function):
         return detail, f"Write where(Model.{given} == value)."
     if name == "order_by":
         return detail, "Write order_by(Model.column, asc=False) for a descending order."
-    return detail, did_you_mean(given, known, takes)
+    return detail, option_hint(given) or did_you_mean(given, known, takes)

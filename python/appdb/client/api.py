@@ -6,16 +6,17 @@ from itertools import chain
 from appdb.client import changing
 from appdb.client.code import Code
 from appdb.client.databases import database_of
-from appdb.client.elsewhere import option_hint
 from appdb.client.errors import ConflictError, NotFoundError
 from appdb.client.paths import Target, folder_path, refuse_version, table_path
 from appdb.client.rows.row_names import folded
 from appdb.client.tables import Table
+from appdb.declare.arguments import checked
 from appdb.declare.declared import Column
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import Error, asked_while_running, did_you_mean, later, listed
 
 
+@checked
 def get_table(path, if_not_exists="error"):
     """The table or view of a path: `main/docs`, `cloud://acme:main/docs`. Raises NotFoundError.
 
@@ -34,6 +35,7 @@ def get_table(path, if_not_exists="error"):
         return None
 
 
+@checked
 def create_table(
     path,
     schema=None,
@@ -47,7 +49,6 @@ def create_table(
     has_default_idxs=False,
     if_exists="error",
     on_error="abort",
-    **unknown,
 ):
     """Creates a table: `db.create_table("main/docs", {"title": db.String, "stars": db.Int | None})`.
 
@@ -55,7 +56,6 @@ def create_table(
     `columns` chooses those of the source, and renames them: `{"First Name": "first_name"}`.
     """
     _check_phase("create_table", "Declare a model instead.")
-    _refuse_options("create_table", unknown, create_table)
     target, inside = table_path(path)
     if source is None and not schema:
         raise Error("create_table() has no columns.", f'Write db.create_table("{path}", {{"title": db.String}})')
@@ -81,6 +81,7 @@ def create_table(
     return create_filled(database, inside, declared, if_exists, fill)
 
 
+@checked
 def create_view(
     path,
     base,
@@ -92,14 +93,12 @@ def create_view(
     has_default_idxs=False,
     if_exists="error",
     on_error="abort",
-    **unknown,
 ):
     """Creates a view over a table, a view, or a query over one: `db.create_view("main/good", docs.where(docs.stars > 3))`.
 
     `iterator` makes its rows: `document_splitter(docs.file, separators="heading")`.
     """
     _check_phase("create_view", "Declare a model with base= instead.")
-    _refuse_options("create_view", unknown, create_view)
     target, inside = table_path(path)
     over = base._models[0] if hasattr(base, "_models") else base
     database = getattr(over, "__appdb_database__", None)
@@ -125,6 +124,7 @@ def create_view(
     return Table(database, database.declarations(inside))
 
 
+@checked
 def drop_table(table, force=False, if_not_exists="error"):
     """Drops a table or view, by its path or object. `force` drops the views over it, too."""
     _check_phase("drop_table", "Tables are dropped by cli schema prune.")
@@ -147,6 +147,7 @@ def _drop(database, change, if_not_exists):
             raise
 
 
+@checked
 def move(path, new_path, *, if_exists="error", if_not_exists="error"):
     """Renames a table, or moves it to another folder of its database."""
     _check_phase("move", "Write renamed_from= in the model.")
@@ -160,6 +161,11 @@ def move(path, new_path, *, if_exists="error", if_not_exists="error"):
     try:
         database_of(target).change({"change": "move_table", "table": inside, "to": to})
     except NotFoundError:
+        if inside in _folders(target):
+            raise Error(
+                f"{path} is a folder. move() renames and moves tables only.",
+                f'Move each table of list_tables("{path}"), then drop the folder: db.drop_dir("{path}")',
+            ) from None
         if if_not_exists == "error":
             raise
     except ConflictError as error:
@@ -167,6 +173,7 @@ def move(path, new_path, *, if_exists="error", if_not_exists="error"):
             raise
 
 
+@checked
 def create_dir(path, *, if_exists="error", parents=False):
     """Creates a folder in a database, or a database of this machine.
 
@@ -190,6 +197,7 @@ def create_dir(path, *, if_exists="error", parents=False):
     database.change({"change": "create_folder", "folder": inside, "if_exists": if_exists})
 
 
+@checked
 def drop_dir(path, force=False, if_not_exists="error"):
     """Drops a folder, or a database of this machine. `force` drops the tables in it, too."""
     _check_phase("drop_dir", "Folders are dropped by cli drop-dir.")
@@ -228,6 +236,7 @@ def _refuse_projects(path, described):
         )
 
 
+@checked
 def list_tables(path="", recursive=True):
     """The paths of the tables and views of a folder or database; by default of all databases of this machine."""
     _check_phase("list_tables", "Name the models.")
@@ -240,6 +249,7 @@ def list_tables(path="", recursive=True):
     return sorted(found)
 
 
+@checked
 def list_dirs(path="", recursive=True):
     """The paths of the folders of a database or folder; by default all databases of this machine, with their folders."""
     _check_phase("list_dirs", "Name the models.")
@@ -256,6 +266,7 @@ def list_dirs(path="", recursive=True):
     return found
 
 
+@checked
 def ls(path=""):
     """What a folder or database has, as rows that print well; by default the databases of this machine."""
     from appdb.client.cells import Column as ResultColumn
@@ -274,11 +285,13 @@ def ls(path=""):
     return ResultSet(heads, rows)
 
 
+@checked
 def get_dir_contents(path="", recursive=True):
     """The folders and tables of a folder: `{"dirs": [...], "tables": [...]}`."""
     return {"dirs": list_dirs(path, recursive), "tables": list_tables(path, recursive)}
 
 
+@checked
 def list_functions():
     """The names of the library's functions: `string.upper`."""
     from appdb import functions
@@ -287,6 +300,7 @@ def list_functions():
     return sorted(f"{namespace}.{name}" for namespace, space in spaces for name in space.FUNCTIONS)
 
 
+@checked
 def init(config_overrides=None):
     """Does nothing: the library connects with the first request. Settings are those of the command."""
     if config_overrides:
@@ -355,14 +369,6 @@ def _local_databases():
     """What the daemon tells about each database, by name."""
     connection = database_of(Target(None, "main")).connection
     return {database["name"]: database for database in connection.call("GET", "//v1/databases")["databases"]}
-
-
-def _refuse_options(function, unknown, made):
-    if unknown:
-        name = next(iter(unknown))
-        known = list(made.__kwdefaults__)
-        hint = option_hint(name) or did_you_mean(name, known, f"Its options are {', '.join(known)}.")
-        raise Error(f"{function}() has no option {name}=.", hint)
 
 
 def _check_phase(name, instead):

@@ -5,16 +5,17 @@ from copy import copy
 
 from appdb.appfile.collect import callers, column_document, hidden_document, table_document
 from appdb.client.code import request_code
-from appdb.client.progress import Progress
+from appdb.client.progress import Progress, tell_that_it_continues
 from appdb.client.rows.row_names import Naming
 from appdb.declare.body import Body
 from appdb.declare.declared import Column
-from appdb.declare.errors import AppFileError, Error, later
+from appdb.declare.errors import AppFileError, Error, did_you_mean, later, nearest
 from appdb.declare.indexes import BtreeIndex, EmbeddingIndex, declare_indexes
 from appdb.declare.model import Table as Declarations
 from appdb.declare.names import check_column_name, check_index_name
 from appdb.declare.views import fill_body, inherited_columns, take_iterator, view_over
 from appdb.expressions.expr import Expr
+from appdb.udfs.programs import place_of_id
 
 _EXISTS = ("error", "ignore", "replace")
 
@@ -82,11 +83,13 @@ def add_columns(table, columns, if_exists, verb):
     """Adds columns of all kinds and fills the computed ones."""
     if not isinstance(columns, dict) or not columns:
         raise Error(f"{verb}() names no column.", f"Write {table._name}.{verb}(stars=db.Int | None)")
+    _refuse_misspelt(verb, columns, ("if_exists",))
     return _add(table, columns, if_exists, "abort")
 
 
 def add_computed_column(table, column, if_exists, on_error, options):
     """Adds a computed column and fills it."""
+    _refuse_misspelt("add_computed_column", column, ("if_exists", "on_error", "print_stats", *options))
     if len(column) != 1:
         raise Error(
             f"add_computed_column() adds one column, not {len(column)}.",
@@ -106,8 +109,15 @@ def add_computed_column(table, column, if_exists, on_error, options):
     return _add(table, {name: value}, if_exists, on_error)
 
 
+def _refuse_misspelt(verb, columns, options):
+    """Refuses a keyword that is an option with a wrong letter, not a column."""
+    for name, value in columns.items():
+        if isinstance(value, (str, bool)) and isinstance(name, str) and nearest(name, options, 0.8):
+            raise Error(f"{verb}() has no argument '{name}'.", did_you_mean(name, options, ""))
+
+
 def _add(table, columns, if_exists, on_error):
-    from appdb.client.writing import UpdateStatus
+    from appdb.client import writing
 
     declared = table.__appdb_table__
     body = Body(declared, declared.model, sys._getframe())
@@ -124,9 +134,18 @@ def _add(table, columns, if_exists, on_error):
     }
     failed = {}
     plan = _change(database, code.sent.named(change), table.path, code.sent.named(documents), on_error, failed=failed)
-    database.refresh(declared)
+    table._follow(change, made)
+    again = [] if plan["tables"] or if_exists_of(if_exists) != "replace" else _of_modules(made)
+    if again:
+        return writing.recompute(table, again, False, True, on_error)
     is_filled = bool(plan["tables"]) and any(column.value is not None for column in made)
-    return UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))
+    return writing.UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))
+
+
+def _of_modules(columns):
+    """Columns by functions of modules. Another code of these has the same name, so the change looks like none."""
+    functions = {column.name: column.value._functions for column in columns if column.value is not None}
+    return [name for name, used in functions.items() if any(place_of_id(one.id) is None for one in used)]
 
 
 def drop_column(table, column, if_not_exists):
@@ -200,7 +219,7 @@ def _add_index(table, index, if_exists):
         "if_exists": if_exists,
     }
     _change(database, code.sent.named(change), table.path, code.sent.named(documents))
-    database.refresh(declared)
+    table._follow(change, (made, {column.name: column for column in hidden}))
 
 
 def _is_same_index(index, name, columns):
@@ -210,19 +229,27 @@ def _is_same_index(index, name, columns):
 def _change_table(table, change):
     database, declared = table.__appdb_database__, table.__appdb_table__
     _change(database, {**change, "table": declared.path}, table.path)
-    database.refresh(declared)
+    table._follow(change)
 
 
 def _change(database, change, path, code=None, on_error="abort", dry_run=False, failed=None):
     """Makes a change and returns its plan. `failed` gets the number of failed cells of each job that fills columns."""
-    progress = Progress(f"{change['change'].replace('_', ' ')} {path}")
+    what = f"{change['change'].replace('_', ' ')} {path}"
+    progress, job = Progress(what), None
 
     def at(line):
+        nonlocal job
+        job = line["job"]
         progress.at(line["rows_done"], line["rows_total"])
         if failed is not None:
             failed[line["job"]] = line["errors"]
 
-    plan = database.change(change, code, on_error, dry_run, progress=at)
+    try:
+        plan = database.change(change, code, on_error, dry_run, progress=at)
+    except KeyboardInterrupt:
+        if not dry_run:
+            tell_that_it_continues(what, database.target.text, job)
+        raise
     progress.end()
     return plan
 
@@ -230,7 +257,7 @@ def _change(database, change, path, code=None, on_error="abort", dry_run=False, 
 def _declare_columns(body, schema, place):
     Naming().columns(schema, "The schema")
     for name, value in schema.items():
-        if isinstance(value, dict) and value and set(value) <= _OPTIONS:
+        if isinstance(value, dict) and value and (set(value) <= _OPTIONS or {"type", "value"} & set(value)):
             value = Column(**value)
         if isinstance(value, (Expr, Column)):
             body._assign(name, value, place)

@@ -1,6 +1,6 @@
 """Names of similar systems that tables and queries of a database do not have, and what to write."""
 
-from appdb.declare.errors import Error, UnknownAttribute
+from appdb.declare.errors import Error, UnknownAttribute, did_you_mean
 
 _METHODS = {
     "alter_column": "Change the type in an application file, or compute it: add_computed_column(wide=docs.n.astype(db.Float))",
@@ -20,9 +20,13 @@ _OPTIONS = {
     "schema_overrides": "Give the types of all columns in the schema.",
     "is_snapshot": "Leave it out: tables do not keep versions. Use pg_dump to keep copies.",
     "return_rows": "Read the rows after the change: docs.where(...).collect()",
+    "print_stats": "Leave it out, and print the result: it has num_rows and num_excs.",
+}
+#: Of changes of rows.
+_OPTIONS_OF_ROWS = {
+    **_OPTIONS,
     "cascade": "Leave it out: computed columns always follow the columns that they read.",
     "where": 'Leave it out, or recompute failed cells only: recompute_columns("loud", errors_only=True)',
-    "print_stats": "Leave it out, and print the result: it has num_rows and num_excs.",
 }
 
 
@@ -37,7 +41,9 @@ def option_hint(name):
     return _OPTIONS.get(name)
 
 
-def refuse_options(function, unknown, cascade=True):
+def refuse_options(function, unknown, cascade=True, known=()):
     """Raises the error of the first option that the function does not have, and of cascade=False."""
     for name in (*unknown, *(() if cascade else ("cascade",))):
-        raise Error(f"{function}() has no option {name}=.", _OPTIONS.get(name, "Leave it out."))
+        otherwise = f"It takes: {', '.join(known)}." if known else "Leave it out."
+        hint = _OPTIONS_OF_ROWS.get(name) or did_you_mean(name, known, otherwise)
+        raise Error(f"{function}() has no argument '{name}'.", hint)

@@ -8,6 +8,7 @@ _FORMS = [
     (re.compile(r"--on-error (\w+)"), r'on_error="\1"'),
     (re.compile(rf"cli drop {_PATH} --cascade"), r'db.drop_table("\1", force=True)'),
     (re.compile(rf"cli drop {_PATH}"), r'db.drop_table("\1")'),
+    (re.compile(rf"cli drop-dir {_PATH} -r"), r'db.drop_dir("\1", force=True)'),
     (re.compile(rf"cli rename {_PATH} (\w+)"), lambda found: _move(found[1], found[2])),
     (re.compile(rf"cli ls {_PATH}"), r'db.ls("\1")'),
     (re.compile(r"cli ls\b"), "db.ls()"),

@@ -2,17 +2,20 @@
 
 import sys
 from copy import copy
+from functools import partial
 
 from appdb.client import changing
 from appdb.client.code import Code
 from appdb.client.databases import database_of
 from appdb.client.errors import NotFoundError
+from appdb.client.model_differences import refuse_different
+from appdb.client.model_tables import ModelTable
 from appdb.client.paths import folder_path
 from appdb.client.progress import Progress
-from appdb.client.tables import Table
+from appdb.declare.arguments import checked
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import Error, later, listed
-from appdb.queries.other_verbs import unbound
+from appdb.queries.other_verbs import name_of_base, unbound
 
 
 def member(cls, name):
@@ -23,52 +26,62 @@ def member(cls, name):
         )
     base = cls if "__appdb_models__" in cls.__dict__ else cls.__mro__[1]
     if name in _BASE:
-        return lambda target, **options: _BASE[name](base, target, **options)
+        return partial(_BASE[name], base)
     database = cls.__dict__.get("__appdb_database__")
     if name == "is_bound":
         return database is not None
     if database is None:
         raise unbound(cls)
-    table = Table(database, cls.__appdb_table__)
+    table = ModelTable(database, cls)
     if name == "table":
         return table
     return (lambda: table.path) if name == "table_path" else getattr(table, name)
 
 
+@checked
 def create_all(base, target):
-    """Creates the tables of all models that do not exist, and binds the models. Returns the new paths."""
-    database, folder = _place(target)
+    """Creates the tables of all models that do not exist, and binds the models. Returns the new paths.
+
+    Raises ConflictError for a table that exists and lacks columns of its model, or has others.
+    """
+    database, _ = _place(target)
     made = []
-    for model in base.__appdb_models__:
-        declared = model.__appdb_table__
-        path = _path(folder, declared)
-        if changing.create(database, path, declared, "ignore"):
+    for model, path in _paths(base, target):
+        if changing.create(database, path, model.__appdb_table__, "ignore"):
             made.append(database.target.path(path))
+        else:
+            refuse_different(base, target, database, [(model, path)])
         _bind(model, database, path)
     return made
 
 
+@checked
 def bind_all(base, target):
-    """Binds all models to their tables. Raises NotFoundError for tables that do not exist."""
-    database, folder = _place(target)
+    """Binds all models to their tables. Raises NotFoundError for missing tables, ConflictError as create_all()."""
+    database, _ = _place(target)
     present = {table["path"] for table in database.connection.call("GET", "/tables")["tables"]}
-    paths = [(model, _path(folder, model.__appdb_table__)) for model in base.__appdb_models__]
-    missing = [path for _, path in paths if path not in present]
+    models = _paths(base, target)
+    missing = [path for _, path in models if path not in present]
     if missing:
         raise NotFoundError(
             f"{database.target.text} has no table {listed(missing)}.",
-            f'Create it: {base.__name__}.create_all("{target}")',
+            f'Create it: {name_of_base(base)}.create_all("{target}")',
             "table_not_found",
         )
+    refuse_different(base, target, database, models)
     bind(base, target)
+
+
+def _paths(base, target):
+    _, folder = _place(target)
+    return [(model, _path(folder, model.__appdb_table__)) for model in base.__appdb_models__]
 
 
 def bind(base, target):
     """Binds all models to tables that are known to exist. Returns their paths."""
-    database, folder = _place(target)
+    database, _ = _place(target)
     paths = []
-    for model in base.__appdb_models__:
-        path = _path(folder, model.__appdb_table__)
+    for model, path in _paths(base, target):
         _bind(model, database, path)
         paths.append(database.target.path(path))
     return paths
@@ -88,6 +101,7 @@ def unbind(model, before):
     vars(model.__appdb_table__).update(before)
 
 
+@checked
 def update_all(base, target, *, allow_destructive=False, on_error="abort"):
     """Creates and changes tables so that they match the models, and binds them. Returns the plans of changed tables."""
     database, _ = _place(target)
@@ -100,11 +114,12 @@ def update_all(base, target, *, allow_destructive=False, on_error="abort"):
         "//v1/schema/apply", body, lambda line: progress.at(line["rows_done"], line["rows_total"])
     )
     progress.end()
-    bind_all(base, target)
+    bind(base, target)
     return [table for table in done["plan"]["tables"] if table["resolution"] != "up_to_date"]
 
 
-def model_diff(base, target):
+@checked
+def get_model_diff(base, target):
     """What update_all() would change: for each table with differences, its path, resolution and operations."""
     database, _ = _place(target)
     _, plan = _plan(base, target, database)
@@ -115,8 +130,8 @@ _BASE = {
     "create_all": create_all,
     "bind_all": bind_all,
     "update_all": update_all,
-    "get_model_diff": model_diff,
-    "diff_all": model_diff,
+    "get_model_diff": get_model_diff,
+    "diff_all": get_model_diff,
 }
 
 

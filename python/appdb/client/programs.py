@@ -3,11 +3,13 @@
 import os
 import sys
 from base64 import b64encode
+from io import BytesIO
 
 from appdb._folder import LIBRARY_FOLDER
 from appdb.appfile.sources import sha256_hex
 from appdb.declare.errors import Error
 from appdb.udfs.programs import PREFIX, of_pytest, place_of_id
+from appdb.udfs.wrappers import reduced
 
 #: Of one function with all that it uses.
 _MOST_BYTES = 24_000_000
@@ -74,14 +76,14 @@ def _content(owner):
 
 
 def _pickled(owner, name):
-    pickler = _pickler(name)
+    cloudpickle = _cloudpickle(name)
     tests = [module for module in list(sys.modules.values()) if _is_of_tests(module)]
     for module in tests:
-        pickler.register_pickle_by_value(module)
+        cloudpickle.register_pickle_by_value(module)
     try:
-        return pickler.dumps((name, owner))
+        return _dumped(cloudpickle, (name, owner))
     except Exception as error:
-        variable = _culprit(pickler, owner)
+        variable = _culprit(cloudpickle, owner)
         raise Error(
             f"{name} cannot be sent to a worker{variable}: {error}",
             "Make the value inside the function, or move both into a module of the project, for example functions.py.",
@@ -89,10 +91,31 @@ def _pickled(owner, name):
         ) from error
     finally:
         for module in tests:
-            pickler.unregister_pickle_by_value(module)
+            cloudpickle.unregister_pickle_by_value(module)
 
 
-def _pickler(name):
+def _dumped(cloudpickle, value):
+    class Pickler(cloudpickle.Pickler):
+        def reducer_override(self, obj):
+            found = reduced(obj, _is_by_value)
+            return super().reducer_override(obj) if found is None else found
+
+    with BytesIO() as file:
+        Pickler(file).dump(value)
+        return file.getvalue()
+
+
+def _is_by_value(value):
+    """Whether a wrapper belongs to the program, and not to a module that a worker imports."""
+    module = sys.modules.get(value.__module__)
+    if module is None or value.__module__ == "__main__" or _is_of_tests(module):
+        return True
+    for name in value.__qualname__.split("."):
+        module = getattr(module, name, None)
+    return module is not value
+
+
+def _cloudpickle(name):
     try:
         import cloudpickle
     except ImportError as error:
@@ -109,13 +132,13 @@ def _is_of_tests(module):
     return isinstance(file, str) and not file.startswith(LIBRARY_FOLDER) and of_pytest(module)
 
 
-def _culprit(pickler, owner):
+def _culprit(cloudpickle, owner):
     """Names the first value that a function uses and that cannot be pickled."""
     from appdb.udfs.code_text import named_values
 
     for name, value in named_values(owner):
         try:
-            pickler.dumps(value)
+            _dumped(cloudpickle, value)
         except Exception:
             return f", because it uses '{name}' ({type(value).__module__}.{type(value).__qualname__})"
     return ""

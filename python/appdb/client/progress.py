@@ -34,6 +34,14 @@ class Progress:
             sys.stderr.flush()
 
 
+def tell_that_it_continues(what, target, job):
+    """Says on stderr that an interrupted change continues in the database, and how to see and cancel it."""
+    see = f"cli jobs list {target}" if job is None else f"cli jobs cancel {target} {job}"
+    verb = "See its jobs" if job is None else "Cancel it"
+    sys.stderr.write(f"\n{what} was not cancelled and continues in the database. {verb}: {see}\n")
+    sys.stderr.flush()
+
+
 def _bar(done, total):
     if not total:
         return f"{done:,} rows"

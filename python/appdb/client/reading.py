@@ -10,6 +10,7 @@ from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.errors import UnavailableError, error_of
 from appdb.client.rows.frames import has_arrow, open_batches, read_stream
 from appdb.client.results import Cursor, ResultSet
+from appdb.declare.arguments import checked_methods
 from appdb.declare.errors import AppFileError, Error
 from appdb.expressions.files import FileAddress
 from appdb.kinds import rules
@@ -22,6 +23,7 @@ _MESSAGE_BYTES = 1 << 30
 _MOST_S = 2_000_000
 
 
+@checked_methods
 class BoundQuery(Query):
     """A query over tables of a database, which runs. Immutable: each verb returns a new one."""
 
@@ -120,7 +122,7 @@ class BoundQuery(Query):
 
     def __getattr__(self, name):
         if name in ("to_pandas", "to_arrow", "to_polars", "to_pydantic"):
-            return lambda *args: getattr(self.collect(), name)(*args)
+            return lambda *args, **options: getattr(self.collect(), name)(*args, **options)
         refuse_method("A query", name)
         return super().__getattr__(name)
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from appdb.client.cells import File, row_maker
 from appdb.client.rows.frames import arrow_table, marked_table, pandas_frame, pandas_table, polars_frame, table_rows
+from appdb.declare.arguments import checked_methods
 from appdb.declare.errors import Error, did_you_mean, listed
 
 #: Rows that are printed.
@@ -12,6 +13,7 @@ _SHOWN = 20
 _CELL_WIDTH = 60
 
 
+@checked_methods
 class ResultSet(Sequence):
     """The rows of a query: `result[0]`, `result["title"]`, `for row in result`, `result.to_pandas()`."""
 
@@ -113,6 +115,7 @@ class ResultSet(Sequence):
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{end}"
 
 
+@checked_methods
 class Cursor:
     """The rows of a query one by one, in constant memory. It ends the query when it is closed or dropped."""
 

@@ -6,9 +6,11 @@ from appdb.client.definitions import column_of
 from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.paths import refuse_versions
 from appdb.client.reading import BoundQuery
+from appdb.declare.arguments import checked_methods
 from appdb.declare.errors import AppFileError, Error
 
 
+@checked_methods
 class Table:
     """A table or view. Its columns are attributes: `docs.title`, or `docs["title"]` where a method has the name."""
 
@@ -21,23 +23,27 @@ class Table:
     def _path(self):
         return self.__appdb_table__.path
 
+    def _follow(self, _change, _made=()):
+        """Takes over what a change of the table did."""
+        self.__appdb_database__.refresh(self.__appdb_table__)
+
     @property
     def _name(self):
         return self.__appdb_table__.model
 
     # queries
 
-    def where(self, condition):
+    def where(self, condition=None, *more, **named):
         """A query of the rows for which the condition is true: `docs.where(docs.n > 1)`."""
-        return BoundQuery(self).where(condition)
+        return BoundQuery(self).where(condition, *more, **named)
 
     def select(self, *values, **named):
         """A query of values: `docs.select(docs.title, double=docs.n * 2)`. Without values, all columns."""
         return BoundQuery(self).select(*values, **named)
 
-    def order_by(self, *values, asc=True):
+    def order_by(self, *values, asc=True, **unknown):
         """A query of sorted rows."""
-        return BoundQuery(self).order_by(*values, asc=asc)
+        return BoundQuery(self).order_by(*values, asc=asc, **unknown)
 
     def limit(self, n, offset=None):
         """A query of at most `n` rows."""
@@ -105,12 +111,12 @@ class Table:
     def update(self, values=None, where=None, cascade=True, *, on_error="abort", **unknown):
         """Changes rows: `docs.update({"n": docs.n + 1}, where=docs.n > 1)`. Computed columns follow."""
         writing.refuse_keywords(self, values, unknown)
-        refuse_options("update", unknown, cascade)
+        refuse_options("update", unknown, cascade, ("where", "on_error"))
         return writing.update(self, values, where, on_error)
 
     def batch_update(self, rows, cascade=True, if_not_exists="error", *, on_error="abort", **unknown):
         """Changes rows by their keys: `docs.batch_update([{"id": 1, "title": "a"}])`. Computed columns follow."""
-        refuse_options("batch_update", unknown, cascade)
+        refuse_options("batch_update", unknown, cascade, ("if_not_exists", "on_error"))
         return writing.batch_update(self, rows, if_not_exists, on_error)
 
     def delete(self, where=None):
@@ -122,7 +128,7 @@ class Table:
 
         `on_error` is "abort" by default. With `errors_only` it is "ignore": cells that still fail do not stop the others.
         """
-        refuse_options("recompute_columns", unknown)
+        refuse_options("recompute_columns", unknown, known=("errors_only", "cascade", "on_error"))
         return writing.recompute(self, columns, errors_only, cascade, on_error)
 
     def errors(self, column=None, limit=100):

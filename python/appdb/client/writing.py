@@ -5,7 +5,7 @@ import tempfile
 
 from appdb.client.code import request_code
 from appdb.client.rows.encoding import encoded_rows, json_bytes, local_file, media_columns
-from appdb.client.progress import Progress
+from appdb.client.progress import Progress, tell_that_it_continues
 from appdb.client.refusals import refused_rows
 from appdb.client.rows.row_body import row_body
 from appdb.client.rows.row_names import Naming
@@ -43,7 +43,9 @@ def insert(table, rows, values, on_error, return_rows, columns):
     if rows is None and not values:
         raise Error("insert() is given no rows.", 'Write insert(title="a"), or insert([{"title": "a"}])')
     if rows is not None and values:
-        raise Error(f"insert() is given rows and {next(iter(values))}=.", "Give it rows, or the values of one row.")
+        name = next(iter(values))
+        hint = did_you_mean(name, ("on_error", "return_rows", "columns"), "Give it rows, or the values of one row.")
+        raise Error(f"insert() is given rows and {name}=.", hint)
     refs = {name: column.ref for name, column in table.__appdb_table__.columns.items() if column.is_stored}
     source = source_of(values if rows is None else rows, refs, columns)
     try:
@@ -165,7 +167,11 @@ def recompute(table, columns, errors_only, cascade, on_error):
         path = "//v1/recompute"
     else:
         body, path = {"table": table._path, **body}, "/recompute"
-    done = database.connection.events(path, body, lambda line: progress.at(line["rows_done"], line["rows_total"]))
+    try:
+        done = database.connection.events(path, body, lambda line: progress.at(line["rows_done"], line["rows_total"]))
+    except KeyboardInterrupt:
+        tell_that_it_continues(f"recompute {table.path}", database.target.text, None)
+        raise
     progress.end()
     return UpdateStatus("recomputed", done["result"]["rows_done"], done["result"]["errors"])
 

@@ -1,5 +1,8 @@
 """`model_base()`: the base of an application's models, each of which becomes a table."""
 
+import sys
+
+from appdb.declare.arguments import checked
 from appdb.declare.body import open_body
 from appdb.declare.declared import caller, check_comment, check_metadata, check_validation
 from appdb.declare.declaring import Phase
@@ -22,7 +25,9 @@ _LATER_METHODS = frozenset("referenced_functions defined_models".split())
 BASE_VERBS = frozenset("create_all update_all bind_all get_model_diff diff_all".split())
 BOUND_VERBS = frozenset(
     "where select order_by limit group_by join distinct sample head tail count collect show cursor insert update delete"
-    " batch_update compute recompute_columns describe get_metadata list_views columns get_base_table history errors".split()
+    " batch_update compute recompute_columns describe get_metadata list_views columns get_base_table history errors"
+    " add_column add_columns add_computed_column drop_column rename_column"
+    " add_btree_index add_embedding_index drop_index drop_embedding_index".split()
 )
 _ABOUT_BINDING = frozenset("table is_bound table_path".split())
 
@@ -52,6 +57,7 @@ class Table:
         self.indexes = []
         self.is_bound = False  # Whether it is a table of a database, and not a declaration of a file.
         self.bound_path = None  # Its path in the database: `reports/docs`.
+        self.replaced = None  # The model that a notebook declares again with this one.
 
     @property
     def path(self):
@@ -74,6 +80,7 @@ class ModelMeta(type):
         _check_bases(class_name, bases)
         _check_options(class_name, options)
         table = Table(class_name, options, caller(1))
+        table.replaced = _declared_before(bases[0], table, sys._getframe(1).f_globals.get("__name__"))
         _refuse_second_table(bases[0], table)
         if "base" in options:
             from appdb.declare.views import inherited_columns, view_of
@@ -114,7 +121,11 @@ class ModelMeta(type):
         members["__qualname__"] = body["__qualname__"]
         members["__appdb_table__"] = table
         model = super().__new__(mcs, class_name, bases, members)
-        bases[0].__appdb_models__.append(model)
+        models = bases[0].__appdb_models__
+        if table.replaced in models:
+            models[models.index(table.replaced)] = model
+        else:
+            models.append(model)
         return model
 
     def __init__(cls, class_name, bases, body, **options):
@@ -187,6 +198,7 @@ def _is_of_client(model, name):
     return name in _ABOUT_BINDING or (name in BOUND_VERBS and name not in own)
 
 
+@checked
 def model_base(cls_name="TableModel"):
     """Makes a new base: its subclasses are the models of one application."""
     return ModelMeta(cls_name, (), {"__appdb_models__": [], "__module__": __name__, "__qualname__": cls_name})
@@ -222,20 +234,37 @@ def _check_options(class_name, options):
     check_metadata(options.get("custom_metadata"))
 
 
+def _declared_before(base, table, module):
+    """The model that a cell of a notebook declares again: it has the same class and table, and no view over it."""
+    if module != "__main__" or Phase.reading:
+        return None
+    models = base.__appdb_models__
+    bases_of_views = [model.__appdb_table__.view.table for model in models if model.__appdb_table__.view is not None]
+    for model in models:
+        before = model.__appdb_table__
+        if (before.model, before.name, model.__module__) == (table.model, table.name, module):
+            return None if before in bases_of_views else model
+    return None
+
+
 def _refuse_second_table(base, table):
     for model in base.__appdb_models__:
         before = model.__appdb_table__
-        if before.name == table.name:
+        if before.name == table.name and model is not table.replaced:
             raise AppFileError(
                 f"Two models have the table name '{table.name}': {before.model} (line {before.source[1]})"
                 f" and {table.model}.",
-                "Give one of them another name=.",
+                _after_second(before, table),
             )
-
-
     if table.renamed_from is not None:
-        others = [model.__appdb_table__ for model in base.__appdb_models__]
+        others = [model.__appdb_table__ for model in base.__appdb_models__ if model is not table.replaced]
         _refuse_second_heir([(one, one.renamed_from) for one in (*others, table)], "tables")
+
+
+def _after_second(before, table):
+    if before.model == table.model and before.source[0] == table.source[0] and not Phase.reading:
+        return "Run the cell with its base again first: db.model_base(). Then declare its models."
+    return "Give one of them another name=."
 
 
 def _former_name(options):

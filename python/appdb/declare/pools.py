@@ -1,5 +1,6 @@
 """Resource pools: limits that the calls of several functions share."""
 
+from appdb.declare.arguments import checked
 from appdb.declare.errors import AppFileError
 
 
@@ -14,6 +15,7 @@ class ResourcePool:
 
     declared = {}  # By name: what the worker reports to the engine.
 
+    @checked
     def __init__(self, name, *, max_concurrent=None, per_minute=None, retries=3):
         if not isinstance(name, str) or not 1 <= len(name) <= 100 or not name.isprintable():
             raise AppFileError(f"{name!r} is not a name of a resource pool.", 'Write db.ResourcePool("openai", ...)')

@@ -1,5 +1,6 @@
 """`@query`: a function that returns a query, run once with placeholders for its parameters when the file is read."""
 
+from appdb.declare.arguments import checked
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError
 from appdb.declare.types import hint_type
@@ -85,6 +86,7 @@ class NamedQuery:
         return f"<query {self.id}>"
 
 
+@checked
 def query(function=None, *, return_scalar=False):
     """Marks a function as a query: its parameters have type hints, and it returns what verbs of models give.
 

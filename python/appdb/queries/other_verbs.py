@@ -44,13 +44,18 @@ def not_run(model, act, detail):
 
 def unbound(model):
     """The error for a model of a program that needs a table and has none."""
-    base = model.__mro__[1]
-    values = vars(sys.modules.get(model.__module__, sys)).items()
-    name = next((name for name, value in values if value is base), base.__name__)
+    name = name_of_base(model.__mro__[1])
     hint = f'Bind it: {name}.bind_all("main"), or create its table: {name}.create_all("main")'
     if "PYTEST_CURRENT_TEST" in os.environ:
         hint = f"Create its table in the test's database: database.create_all({name}), with appdb.testing's fixture."
     return Error(f"The model {model.__name__} is not bound to a table.", hint)
+
+
+def name_of_base(base):
+    """What the module of its models calls a base: `Base`."""
+    module = base.__appdb_models__[0].__module__ if base.__appdb_models__ else None
+    values = vars(sys.modules.get(module, sys)).items()
+    return next((name for name, value in values if value is base), base.__name__)
 
 
 def _is_in_program():

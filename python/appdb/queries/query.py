@@ -4,6 +4,7 @@ A Query holds the calls of its verbs so far; each verb returns a new one. Nothin
 the query (packages/contract/src/query.ts), and the engine compiles it to one statement.
 """
 
+from appdb.declare.arguments import checked_methods
 from appdb.declare.errors import AppFileError, did_you_mean, later, listed
 from appdb.declare.types import display
 from appdb.expressions.aggregates import is_aggregate
@@ -22,6 +23,7 @@ _JOINS = {
 }
 
 
+@checked_methods
 class Query:
     """A read from one model or several. Immutable."""
 

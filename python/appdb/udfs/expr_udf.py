@@ -1,5 +1,6 @@
 """`@expr_udf`: a function whose body is an expression; a call means that expression over its arguments."""
 
+from appdb.declare.arguments import checked
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError
 from appdb.declare.types import display
@@ -67,6 +68,7 @@ class ExprUdf:
         return f"<expression {self.__module__}:{self.__qualname__}>"
 
 
+@checked
 def expr_udf(function=None):
     """Marks a function that makes an expression of its arguments: `@expr_udf def total(price: float, n: int): return
     price * n`. Its body runs while the file is read, never over rows, so it may be a lambda or a closure.

@@ -1,5 +1,6 @@
 """`@uda`: an aggregate of the application, a class that takes rows one by one and then returns its value."""
 
+from appdb.declare.arguments import checked
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import AppFileError, later
 from appdb.expressions.aggregates import WINDOW_KEYS, aggregate, printed_keys, sort_keys, window
@@ -138,6 +139,7 @@ class Uda:
         return f"<uda {self.id}>"
 
 
+@checked
 def uda(
     made=None,
     *,
