@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { bundleCommand } from "./bundle-command.mjs";
 import { keepCommandCompiled, keepPodCompiled, keepStartCompiled } from "./keep-compiled.mjs";
 import { ROOT } from "./paths.mjs";
 
@@ -16,8 +17,6 @@ const MIGRATIONS = {
 };
 /** `minify` also shortens names; with `keeps_names`, classes and functions still tell theirs. Not for the pod, whose stack traces appear in logs. */
 const PROGRAMS = [
-  { name: "cli-main", entry: "apps/cli/src/main.ts", minify: true },
-  { name: "cli-program", entry: "apps/cli/src/run-program.ts", minify: true },
   { name: "cli-config", entry: "apps/cli/src/project/read-config.ts", minify: true },
   // only for files of Parquet
   { name: "cli-parquet", entry: "apps/cli/src/row-files/parquet.ts", minify: true },
@@ -52,7 +51,6 @@ const APART = {
   name: "apart",
   setup(build) {
     const apart = {
-      "run-program.ts": "./cli-program.js",
       "read-config.ts": "./cli-config.js",
       "parquet.ts": "./cli-parquet.js",
       "otlp-tracer.ts": "./traces.js",
@@ -60,10 +58,8 @@ const APART = {
       "gcs-store.ts": "./gcs-store.js",
       "azure-store.ts": "./azure-store.js",
     };
-    build.onResolve(
-      { filter: /\/(run-program|read-config|parquet|otlp-tracer|(?:s3|gcs|azure)-store)\.ts$/ },
-      ({ kind, path }) =>
-        kind === "dynamic-import" ? { path: apart[path.slice(path.lastIndexOf("/") + 1)], external: true } : undefined,
+    build.onResolve({ filter: /\/(read-config|parquet|otlp-tracer|(?:s3|gcs|azure)-store)\.ts$/ }, ({ kind, path }) =>
+      kind === "dynamic-import" ? { path: apart[path.slice(path.lastIndexOf("/") + 1)], external: true } : undefined,
     );
   },
 };
@@ -111,6 +107,7 @@ function leftOut(names) {
 export async function bundle(target, buildId) {
   mkdirSync(target, { recursive: true });
   for (const program of PROGRAMS) await bundleProgram(target, { ...program, build_id: buildId });
+  await bundleCommand(target, optionsOf({ minify: true, build_id: buildId }));
   const door = readFileSync(join(ROOT, "scripts", "packaging", "cli-door.cjs"), "utf8");
   writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
   for (const name of DOORS) writeDoor(target, name);
@@ -146,13 +143,26 @@ async function bundleProgram(target, program) {
   // Written to a sibling and renamed, so that a daemon that starts meanwhile never reads an incomplete file.
   const written = join(target, `${name}.js.${process.pid}.new`);
   await build({
+    ...optionsOf({ minify, build_id: buildId }),
     absWorkingDir: ROOT,
     entryPoints: [entry],
     outfile: written,
+    format: "cjs",
+    keepNames: keeps_names,
+    external,
+    plugins: [APART, NODE_ONLY, leftOut(left_out)],
+  });
+  // made from the previous bundle
+  rmSync(join(target, `${name}.compiled`), { force: true });
+  renameSync(written, join(target, `${name}.js`));
+}
+
+/** The options of esbuild for every program. */
+function optionsOf({ minify, build_id: buildId }) {
+  return {
     bundle: true,
     platform: "node",
     target: "node20.19",
-    format: "cjs",
     // import() of another bundle becomes require(), because Node's ES module loader would take longer than the bundle
     supported: { "dynamic-import": false },
     conditions: ["source"],
@@ -166,15 +176,10 @@ async function bundleProgram(target, program) {
     minifyWhitespace: true,
     minifySyntax: true,
     minifyIdentifiers: minify,
-    keepNames: keeps_names,
     legalComments: "none",
-    external,
     logLevel: "warning",
-    plugins: [APART, NODE_ONLY, leftOut(left_out)],
-  });
-  // made from the previous bundle
-  rmSync(join(target, `${name}.compiled`), { force: true });
-  renameSync(written, join(target, `${name}.js`));
+    plugins: [APART, NODE_ONLY],
+  };
 }
 
 /** Without files that Python generates. */

@@ -1,6 +1,5 @@
 // The compiled code that the build stores next to a bundle: `<bundle>.compiled`. V8 binds such code to its source by the source's
 // length alone, and runs damaged code. The file therefore begins with a SHA-256 of both.
-const { createHash } = require("node:crypto");
 const { readFileSync } = require("node:fs");
 
 const DIGEST_BYTES = 32;
@@ -26,6 +25,8 @@ function compiledFile(file) {
 }
 
 function digest(source, code) {
+  // loaded here: a wheel has no compiled code, and loading it takes 5 ms
+  const { createHash } = require("node:crypto");
   return createHash("sha256").update(String(source.length)).update("\n").update(source).update(code).digest();
 }
 

@@ -81,11 +81,14 @@ function buildCli(root: RouteMap<Context>, text: ReturnType<typeof collectUsageT
 async function buildTree(argv: readonly string[]): Promise<RouteMap<Context>> {
   const [first = "", second = ""] = argv;
   const routes: Record<string, Command<Context> | RouteMap<Context>> = {};
-  for (const [name, noun] of Object.entries(NOUNS)) {
-    routes[name] = await buildNoun(noun, first === name ? second : undefined);
-  }
-  for (const [name, leaf] of Object.entries(LEAVES)) {
-    routes[name] = first === name ? await leaf.load() : unloadedCommand(leaf);
+  const noun = Object.hasOwn(NOUNS, first) ? NOUNS[first] : undefined;
+  const leaf = Object.hasOwn(LEAVES, first) ? LEAVES[first] : undefined;
+  if (noun !== undefined) routes[first] = await buildNoun(noun, second);
+  else if (leaf !== undefined) routes[first] = await leaf.load();
+  else {
+    // the help and "did you mean" list all; building them takes some milliseconds
+    for (const [name, noun] of Object.entries(NOUNS)) routes[name] = await buildNoun(noun, undefined);
+    for (const [name, leaf] of Object.entries(LEAVES)) routes[name] = unloadedCommand(leaf);
   }
   return buildRouteMap<string, Context>({
     routes,

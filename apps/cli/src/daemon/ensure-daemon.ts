@@ -1,5 +1,3 @@
-import { spawn } from "node:child_process";
-import { closeSync } from "node:fs";
 import { type ClientRequest, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
@@ -12,7 +10,7 @@ import type { SentBody } from "@appdb/system/network/http-fetch";
 import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
-import { openDaemonLog, readDaemonAddress, readLogFrom, sizeOfLog } from "./daemon-files.ts";
+import { readDaemonAddress } from "./daemon-files.ts";
 import { isDaemonAlive } from "./is-daemon-alive.ts";
 
 /** `fetch` over node:http. The global one adds 25 ms to a command's start, this one 10 ms. */
@@ -55,8 +53,6 @@ export interface EnsureDaemonDeps {
   readonly found?: Promise<FoundDaemon | undefined> | undefined;
 }
 
-/** Creating a home takes some seconds; a much longer start means that something hangs. */
-const START_TIMEOUT_MS = 20_000;
 /**
  * Longer than a daemon gives its services and PostgreSQL, whose shutdown takes half a minute after hundreds of new
  * databases.
@@ -71,13 +67,19 @@ const POLL_MS = 15;
  */
 export async function ensureDaemon(deps: EnsureDaemonDeps, signal: AbortSignal): Promise<LocalClient> {
   const found = await (deps.found ?? findDaemon(deps));
-  if (found === undefined) return await startDaemon(deps, signal);
+  if (found === undefined) return await start(deps, signal);
   if (compareVersions(found.health.version, VERSION) >= 0) return found.client;
   if (found.health.busy > 0) throw busyError(found);
   deps.note(`The daemon has version ${found.health.version} and is replaced by version ${VERSION}.`);
   await found.client.call("stop", {}, { signal });
   await waitUntilGone(found.file.pid);
-  return await startDaemon(deps, signal);
+  return await start(deps, signal);
+}
+
+/** Loads what starts processes only when a daemon must be started. */
+async function start(deps: EnsureDaemonDeps, signal: AbortSignal): Promise<LocalClient> {
+  const { startDaemon } = await import("./start-daemon.ts");
+  return await startDaemon({ ...deps, find: () => findDaemon(deps) }, signal);
 }
 
 /** The home's daemon if it responds; otherwise undefined. Starts nothing. @throws daemon_failed */
@@ -112,63 +114,6 @@ export async function waitUntilGone(pid: number): Promise<void> {
       });
     }
     await sleep(POLL_MS);
-  }
-}
-
-async function startDaemon(deps: EnsureDaemonDeps, signal: AbortSignal): Promise<LocalClient> {
-  const { home } = deps.config;
-  const log = openDaemonLog(home);
-  const from = sizeOfLog(home);
-  const [command, ...args] = deps.program.pod(["local"]);
-  const child = spawn(command, args, {
-    cwd: home,
-    detached: true,
-    windowsHide: true,
-    stdio: ["ignore", log, log],
-    env: { ...deps.config.daemon_env, SERVICE_HOME: home },
-  });
-  closeSync(log);
-  let end: { reason: string; failed: boolean } | undefined;
-  child.on("error", (error) => {
-    end = { reason: error.message, failed: true };
-  });
-  child.on("exit", (code, by) => {
-    end = { reason: code === null ? `ended by ${by}` : `exit code ${code}`, failed: code !== 0 };
-  });
-  child.unref();
-
-  const until = Date.now() + START_TIMEOUT_MS;
-  for (;;) {
-    if (signal.aborted) throw appError("interrupted", { detail: "The command was interrupted." });
-    const found = await findDaemon(deps);
-    if (found !== undefined) return found.client;
-    // After a clean end, another daemon has the home and will respond soon.
-    if (end?.failed === true) throw startError(home, from, `it ended at once (${end.reason})`);
-    if (Date.now() > until) throw startError(home, from, `it did not respond within ${START_TIMEOUT_MS / 1000} s`);
-    await sleep(POLL_MS);
-  }
-}
-
-function startError(home: string, from: number, what: string): AppError {
-  const lines = readLogFrom(home, from, 20).map(readable);
-  const hint = lines.findLast((line) => line.startsWith("hint: "))?.slice(6);
-  const messageLines = lines.filter((line) => !line.startsWith("hint: "));
-  return appError("daemon_failed", {
-    detail: `The daemon could not be started: ${what}.${messageLines.length === 0 ? "" : `\n${messageLines.map((line) => `  ${line}`).join("\n")}`}`,
-    hint: hint ?? "Check this machine: cli doctor",
-    meta: { home },
-  });
-}
-
-/** A log line for display: the message of a JSON line. */
-function readable(line: string): string {
-  if (!line.startsWith("{")) return line;
-  try {
-    const entry = JSON.parse(line) as { level?: unknown; msg?: unknown; detail?: unknown };
-    return [entry.level, entry.msg, entry.detail].filter((part) => typeof part === "string").join(" ");
-  } catch {
-    // An incomplete line is shown unchanged.
-    return line;
   }
 }
 
