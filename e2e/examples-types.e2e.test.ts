@@ -19,7 +19,8 @@ test("pyright reports no problem in any example in strict mode", async () => {
     const [first = ""] = EXAMPLES;
     writeFileSync(join(folder, first, "wrong.py"), WRONG);
     const found = await typeErrors(folder);
-    expect(found.map((line) => line.split(": ", 1)[0])).toEqual([4, 7].map((line) => `${first}/wrong.py:${line}`));
+    const places = new Set(found.map((line) => line.split(": ", 1)[0]));
+    expect([...places]).toEqual([4, 7].map((line) => `${first}/wrong.py:${line}`));
   } finally {
     rmSync(folder, { recursive: true });
   }
