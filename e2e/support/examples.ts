@@ -16,7 +16,7 @@ export const EXAMPLES_WITH_CLIENT = readdirSync(EXAMPLES).filter((name) =>
 );
 
 /** Those plus `quickstart` and `tables`, which commands print. */
-const ALL_EXAMPLES = readdirSync(EXAMPLES).filter((name) => existsSync(join(EXAMPLES, name, "app.py")));
+export const ALL_EXAMPLES = readdirSync(EXAMPLES).filter((name) => existsSync(join(EXAMPLES, name, "app.py")));
 
 interface Provider extends AsyncDisposable {
   readonly env: Readonly<Record<string, string>>;

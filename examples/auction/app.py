@@ -4,9 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 import appdb as db
 import appdb.functions as fn
 from appdb.serving import Router
@@ -18,10 +15,10 @@ class Lots(Base, name="lots"):
     """What is sold. Prices are whole cents."""
 
     number = db.Column(type=db.Int, primary_key=True)
-    title: db.String
+    title = db.Column(type=db.String)
     reserve: db.Int | None
-    hammer: db.Int | None  # what the hammer fell at; null while bids are taken
-    buyer: db.String | None
+    hammer = db.Column(type=db.Int | None)  # what the hammer fell at; null while bids are taken
+    buyer = db.Column(type=db.String | None)
 
     is_open = hammer == None  # noqa: E711
     # Null as long as nobody has bought it.
@@ -32,9 +29,9 @@ class Lots(Base, name="lots"):
 
 class Bids(Base, name="bids"):
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    lot: db.Int
-    paddle: db.String
-    cents: db.Int
+    lot = db.Column(type=db.Int)
+    paddle = db.Column(type=db.String)
+    cents = db.Column(type=db.Int)
     note: db.String | None
 
     shown = fn.format("{} bids {:.2f}", paddle, cents / 100)

@@ -11,13 +11,15 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 if len(sys.argv) != 2:
     sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
 ADDRESS = sys.argv[1].rstrip("/")
 
 
-def send(method, path, body=None, headers=(), **parameters):
+def send(method: str, path: str, body: Any = None, headers: Any = (), **parameters: Any):
     """Opens a request; its answer is yet to be read."""
     url = f"{ADDRESS}/house{path}" + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
     data = None if body is None else json.dumps(body).encode()
@@ -25,7 +27,7 @@ def send(method, path, body=None, headers=(), **parameters):
     return urllib.request.urlopen(sent, timeout=30)
 
 
-def request(method, path, body=None, **parameters):
+def request(method: str, path: str, body: Any = None, **parameters: Any):
     """Sends a request; answers the status and what the body says."""
     try:
         with send(method, path, body, **parameters) as answer:
@@ -34,34 +36,37 @@ def request(method, path, body=None, **parameters):
         return error.code, json.load(error)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     return request("GET", path, **parameters)
 
 
-def post(path, body):
+def post(path: str, body: Any):
     return request("POST", path, body)
 
 
 class Board:
     """A live query: the rows as the service's events say they are."""
 
-    def __init__(self, path, last=None, method="GET", body=None, **parameters):
+    def __init__(self, path: str, last: Any = None, method: str = "GET", body: Any = None, **parameters: Any):
         headers = {"accept": "text/event-stream"}
         if last is not None:
             headers["last-event-id"] = last
         self.answer = send(method, path, body, headers, **parameters)
-        self.rows, self.ids, self.last, self.names = [], [], last, []
+        self.rows: list[Any] = []
+        self.ids: list[Any] = []
+        self.names: list[str] = []
+        self.last = last
 
-    def take(self):
+    def take(self) -> None:
         """Reads one event, and does to the rows what it says."""
-        said = {}
+        said: dict[str, Any] = {}
         for line in self.answer:  # an event ends with an empty line; a line that begins with a colon says nothing
             name, _, value = line.decode().rstrip("\n").partition(": ")
             if name != "":
@@ -80,7 +85,7 @@ class Board:
         else:
             sys.exit(f"WRONG  a {said['event']}: {data}")
 
-    def _change(self, added, removed, changed):
+    def _change(self, added: Any, removed: Any, changed: Any) -> None:
         gone = {*removed, *(one["id"] for one in changed)}
         kept = [(key, row) for key, row in zip(self.ids, self.rows, strict=True) if key not in gone]
         for one in sorted(added + changed, key=lambda one: one["at"]):  # `at` is the place that a row has now
@@ -88,28 +93,28 @@ class Board:
         self.ids = [key for key, _ in kept]
         self.rows = [row for _, row in kept]
 
-    def until(self, rows):
+    def until(self, rows: Any):
         """Reads events until the rows are these."""
         while self.rows != rows:
             self.take()
         return self.rows
 
-    def close(self):
+    def close(self) -> None:
         self.answer.close()
 
 
-def bid(lot, paddle, cents):
+def bid(lot: Any, paddle: str, cents: int):
     status, answer = post("/bids", {"lot": lot, "paddle": paddle, "cents": cents})
     if status != 200 or answer["shown"] != f"{paddle} bids {cents / 100:.2f}":
         sys.exit(f"WRONG  a bid is answered {status} {answer}")
     return answer["id"]
 
 
-def row(paddle, cents, note=None):
+def row(paddle: str, cents: int, note: Any = None):
     return {"paddle": paddle, "cents": cents, "note": note}
 
 
-def open_lots():
+def open_lots() -> None:
     for number, title, reserve in [(1, "A walnut desk", 40_000), (2, "Six spoons", None), (3, "A painted door", 9_900)]:
         status, answer = post("/lots", {"number": number, "title": title, "reserve": reserve})
         found = (status, answer["is_open"], answer["invoice"])
@@ -150,7 +155,7 @@ def watch():
     return desk, rows
 
 
-def come_back(desk, rows):
+def come_back(desk: Any, rows: Any) -> None:
     """A reader that lost the connection names the last event that it had."""
     desk.close()
     bid(1, "p-4", 45_000)
@@ -171,13 +176,13 @@ def come_back(desk, rows):
     check("what does not fit is refused as ever", (status, problem["errors"][0]["pointer"]), (422, "/lot"))
 
 
-def bid_at_once():
+def bid_at_once() -> None:
     """Twenty bid for the door, and two boards see all of them, each in at most so many steps."""
     standing, evening = Board("/standing", lot=3), Board("/evening")
     standing.take()
     check("no bids are a row as well", standing.rows, [{"bids": 0, "highest": None}])
     with ThreadPoolExecutor(20) as threads:
-        ids = [*threads.map(lambda n: bid(3, f"p-{n}", 10_000 + 100 * n), range(20))]
+        ids = [*threads.map(bid, [3] * 20, [f"p-{n}" for n in range(20)], range(10_000, 12_000, 100))]
     check("twenty bids at once, each with its key", len({*ids}), 20)
     found = standing.until([{"bids": 20, "highest": 11_900}])
     check("the standing follows", found, [{"bids": 20, "highest": 11_900}])
@@ -192,12 +197,12 @@ def bid_at_once():
         board.close()
 
 
-def knock_down():
+def knock_down() -> None:
     """Twenty clerks write down the same lot at once: they go one after the other, and each is answered their own."""
     sold = [{"number": 3, "hammer": 11_900 + n, "buyer": f"p-{n}"} for n in range(20)]
     with ThreadPoolExecutor(len(sold)) as threads:
-        answers = [*threads.map(lambda body: post("/lots/knock-down", body), sold)]
-    wanted = []
+        answers = [*threads.map(partial(post, "/lots/knock-down"), sold)]
+    wanted: list[Any] = []
     for n in range(20):
         invoice = 11_900 + n + (11_900 + n) * 24 // 100
         wanted.append((200, {"line": f"lot 3: A painted door to p-{n}", "invoice": invoice}))

@@ -4,12 +4,9 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUndefinedVariable=false, reportUnboundVariable=false, reportAttributeAccessIssue=false
-# pyright: reportCallIssue=false, reportArgumentType=false, reportOperatorIssue=false, reportMissingImports=false
-
 import appdb as db
 from appdb.functions import format
+from appdb.functions.image import thumbnail
 from appdb.functions.video import frame_iterator
 from appdb.serving import Router
 from PIL import Image, ImageStat
@@ -26,15 +23,16 @@ def light_of(picture: Image.Image) -> int:
 class Clips(Base, name="clips"):
     number = db.Column(type=db.Int, primary_key=True)
     camera: db.String
-    video: db.Video
+    video = db.Column(type=db.Video)
     seconds = video.get_duration()
 
 
 class Frames(Base, name="frames", base=Clips, iterator=frame_iterator(Clips.video, fps=1.0)):
     """A frame of each second. The frame itself is not stored; the small picture of it is."""
 
-    light = light_of(frame)
-    small = frame.thumbnail((32, 32))
+    # Outputs of the iterator are names in this body, which type checkers cannot know.
+    light = light_of(frame)  # pyright: ignore
+    small = thumbnail(frame, (32, 32))  # pyright: ignore
 
 
 class DarkFrames(Base, name="dark_frames", base=Frames.where(Frames.light < 20)):

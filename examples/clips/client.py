@@ -10,9 +10,10 @@ import struct
 import sys
 import urllib.error
 import urllib.request
+from typing import Any
 
 
-def request(method, path, body=None, headers=()):
+def request(method: str, path: str, body: Any = None, headers: Any = ()):
     """Sends a request; answers the status, the bytes, and the headers."""
     url = path if path.startswith("http") else ADDRESS + path
     sent = urllib.request.Request(url, body, dict(headers), method=method)
@@ -23,17 +24,17 @@ def request(method, path, body=None, headers=()):
         return error.code, error.read(), error.headers
 
 
-def get(path):
+def get(path: str):
     status, body, _ = request("GET", path)
     return status, json.loads(body)
 
 
-def post(path, row):
+def post(path: str, row: Any):
     status, body, _ = request("POST", path, json.dumps(row).encode(), {"content-type": "application/json"})
     return status, json.loads(body)
 
 
-def send(path, fields, content):
+def send(path: str, fields: Any, content: bytes):
     """A form with a video, as a browser sends it."""
     parts = [(f'name="{field}"', value.encode()) for field, value in fields.items()]
     parts.append(('name="video"; filename="clip.avi"', content))
@@ -43,19 +44,19 @@ def send(path, fields, content):
     return status, json.loads(answer)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for a correct answer, and ends the program for a wrong one."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def chunk(name, *contents):
+def chunk(name: bytes, *contents: Any):
     content = b"".join(contents)
     return name + struct.pack("<I", len(content)) + content + b"\0" * (len(content) % 2)
 
 
-def film(*grays, width=64, height=48):
+def film(*grays: Any, width: int = 64, height: int = 48):
     """An AVI file without compression: two frames in each second, of one gray each."""
     size = width * height * 3
     head = struct.pack("<14I", 500_000, size * 2, 0, 0x10, len(grays), 0, 1, size, width, height, 0, 0, 0, 0)
@@ -74,7 +75,7 @@ YARD = film(128, 128, 128, 128)
 DIM = film(26, 26, 26, 26)
 
 
-def lights(number):
+def lights(number: int):
     """The light of each frame of a clip."""
     status, answer = get(f"/clips/{number}/frames")
     if status != 200:
@@ -82,12 +83,12 @@ def lights(number):
     return [row["light"] for row in answer["rows"]]
 
 
-def add():
+def add() -> None:
     check("a clip", send("/clips", {"number": "1", "camera": "door"}, DOOR), (200, {"number": 1, "seconds": 3.0}))
     check("another", send("/clips", {"number": "2", "camera": "yard"}, YARD), (200, {"number": 2, "seconds": 2.0}))
 
 
-def read():
+def read() -> None:
     status, answer = get("/clips/1/frames")
     found = [(row["pos"], row["at"], row["light"]) for row in answer["rows"]]
     check("a row for each second", (status, found), (200, [(0, 0.0, 100), (1, 1.0, 50), (2, 2.0, 0)]))
@@ -102,14 +103,14 @@ def read():
     check("a clip that does not exist has none", lights(9), [])
 
 
-def group():
+def group() -> None:
     notice = {"number": 1, "pos": 2, "notice": "door is dark at 2 s"}
     check("dark frames", get("/dark"), (200, {"rows": [notice]}))
     rows = [{"camera": "door", "frames": 3, "light": 100}, {"camera": "yard", "frames": 2, "light": 50}]
     check("frames by camera", get("/cameras"), (200, {"rows": rows}))
 
 
-def change():
+def change() -> None:
     status, row = send("/clips/update", {"number": "2"}, DIM)
     check("another video", (status, row["seconds"], lights(2)), (200, 2.0, [10, 10]))
     found = [(row["number"], row["pos"]) for row in get("/dark")[1]["rows"]]
@@ -121,7 +122,7 @@ def change():
     check("with its frames", (lights(2), len(get("/dark")[1]["rows"])), ([], 1))
 
 
-def refuse():
+def refuse() -> None:
     status, problem = send("/clips", {"number": "3", "camera": "x"}, b"not a video")
     check("a text", (status, problem["code"]), (422, "media_invalid"))
     status, problem = send("/clips/update", {"number": "1"}, DOOR[:40])

@@ -4,9 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 from datetime import date
 from uuid import UUID
 
@@ -20,10 +17,10 @@ Base = db.model_base()
 
 class People(Base, name="people"):
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    name: db.String
-    email: db.String | None
-    phone: db.String | None
-    city: db.String | None
+    name = db.Column(type=db.String)
+    email = db.Column(type=db.String | None)
+    phone = db.Column(type=db.String | None)
+    city = db.Column(type=db.String | None)
     born: db.Date | None
 
     # An update computes anew what reads a column that it sends, and leaves the rest as it is.
@@ -40,7 +37,7 @@ class Members(Base, name="members"):
 
     group = db.Column(type=db.String, primary_key=True)
     person = db.Column(type=db.UUID, primary_key=True)
-    role: db.String | None
+    role = db.Column(type=db.String | None)
     until: db.Date | None
 
     badge = fn.format("{}: {}", group, fn.upper(role))
@@ -93,7 +90,7 @@ people.add_delete_route(People, path="/remove-city", match_columns=[People.city]
 
 
 @people.insert_route(People, path="/cards", inputs=[People.name, People.phone, People.email])
-def card(*, id: UUID, name: str, dial: str | None, mailbox: str | None) -> dict:
+def card(*, id: UUID, name: str, dial: str | None, mailbox: str | None) -> dict[str, str]:
     """Stores a person and answers a visiting card. It is made before the row is stored: no card, no person."""
     if dial is None and mailbox is None:
         raise ValueError(f"a card of {name} would say nothing")

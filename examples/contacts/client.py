@@ -11,9 +11,11 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 
-def request(method, path, body=None, headers=(), **parameters):
+def request(method: str, path: str, body: Any = None, headers: Any = (), **parameters: Any):
     """Sends a request to the service that has such routes; answers the status, what the body says, and the headers."""
     address = SERVICES[path.split("/")[1]]
     url = address + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
@@ -26,29 +28,29 @@ def request(method, path, body=None, headers=(), **parameters):
         return error.code, json.load(error), error.headers
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     return request("GET", path, **parameters)[:2]
 
 
-def post(path, body, **headers):
+def post(path: str, body: Any, **headers: str):
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return request("POST", path, body, named)[:2]
 
 
-def pointers(problem):
+def pointers(problem: Any):
     return [error["pointer"] for error in problem["errors"]]
 
 
-def services(addresses):
+def services(addresses: list[str]):
     """Which service is at which address: each says its name in its OpenAPI document."""
-    found = {}
+    found: dict[str, Any] = {}
     for address in addresses:
         with urllib.request.urlopen(address + "/openapi.json", timeout=30) as answer:
             document = json.load(answer)
@@ -59,7 +61,7 @@ def services(addresses):
     return found
 
 
-PEOPLE = [
+PEOPLE: list[Any] = [
     {"name": "Ada Berg", "email": "Ada@Example.org", "phone": "030 12345", "city": "Berlin", "born": "1990-05-01"},
     {"name": "Cem Demir", "email": None, "phone": "+43 1 5555", "city": "Wien"},
     {"name": "Eva Maria Falk", "email": "eva@example.org"},
@@ -67,7 +69,7 @@ PEOPLE = [
 
 
 def add():
-    ids = {}
+    ids: dict[str, Any] = {}
     added = [
         {"heading": "Ada Berg (AB)", "dial": "+493012345", "mailbox": "ada@example.org"},
         {"heading": "Cem Demir (CD)", "dial": "+4315555", "mailbox": None},
@@ -82,7 +84,7 @@ def add():
     return ids
 
 
-def change(ids):
+def change(ids: Any) -> None:
     ada = {"id": ids["Ada"], **PEOPLE[0], "monogram": "AB", "dial": "+493012345"}
     ada |= {"mailbox": "ada@example.org", "heading": "Ada Berg (AB)"}
     check("one person", get("/people/get", id=ids["Ada"]), (200, ada))
@@ -145,7 +147,7 @@ def cards():
     return gil
 
 
-def minimal(ids):
+def minimal(ids: Any) -> None:
     body = {"id": ids["Eva"], "city": "Graz"}
     status, answer, headers = request("POST", "/people/change", body, {"prefer": "return=minimal"})
     found = (status, answer, headers["preference-applied"])
@@ -155,7 +157,7 @@ def minimal(ids):
     check("so have inserts", (status, answer), (204, None))
 
 
-def join(ids, gil):
+def join(ids: Any, gil: Any) -> None:
     choir = {"group": "choir", "person": ids["Ada"], "role": "alto", "until": None}
     found = post("/groups/join", {"group": "choir", "person": ids["Ada"], "role": "alto"})
     check("Ada sings", found, (200, {**choir, "badge": "choir: ALTO"}))
@@ -182,11 +184,11 @@ def join(ids, gil):
     check("both groups", get("/groups/sizes"), (200, {"rows": sizes}))
 
 
-def change_at_once(ids):
+def change_at_once(ids: Any) -> None:
     """Twenty changes of one row: they take effect one after the other, each as a whole."""
     towns = [{"id": ids["Cem"], "city": f"town {n}", "phone": f"0800 {1000 + n}"} for n in range(20)]
     with ThreadPoolExecutor(len(towns)) as threads:
-        answers = [*threads.map(lambda body: post("/people/change", body), towns)]
+        answers = [*threads.map(partial(post, "/people/change"), towns)]
     found = [(status, row["city"], row["dial"]) for status, row in answers]
     wanted = [(200, f"town {n}", f"+49800{1000 + n}") for n in range(20)]
     check("twenty people change one row, and each sees their own change", found, wanted)
@@ -196,7 +198,7 @@ def change_at_once(ids):
     check("one was the last, and all of it is there", found, (f"0800 {1000 + last}", f"+49800{1000 + last}"))
 
 
-def remove(ids, gil):
+def remove(ids: Any, gil: Any) -> None:
     body = {"group": "choir", "person": ids["Eva"]}
     check("Eva leaves", post("/groups/leave", body), (200, {"num_rows": 1}))
     check("to leave twice is not an error", post("/groups/leave", body), (200, {"num_rows": 0}))

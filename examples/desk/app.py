@@ -4,9 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 import asyncio
 from datetime import date
 from typing import Literal
@@ -22,9 +19,9 @@ Base = db.model_base()
 
 class Visits(Base, name="visits"):
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    name: db.String
-    host: db.String
-    day: db.Date
+    name = db.Column(type=db.String)
+    host = db.Column(type=db.String)
+    day = db.Column(type=db.Date)
 
     greeting = fn.format("{} to see {}", name, host)
 

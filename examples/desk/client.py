@@ -11,6 +11,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 if len(sys.argv) != 2:
     sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
@@ -21,14 +22,14 @@ OWN_PAGES = "https://museum.example"
 class Unfollowed(urllib.request.HTTPRedirectHandler):
     """Shows where an answer sends its reader, and does not go there."""
 
-    def redirect_request(self, req, fp, code, msg, headers, newurl):
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: Any, headers: Any, newurl: Any):
         return None
 
 
 OPENER = urllib.request.build_opener(Unfollowed)
 
 
-def request(method, path, data=None, headers=(), **parameters):
+def request(method: str, path: str, data: Any = None, headers: Any = (), **parameters: Any):
     """Sends a request; answers the status, the body's bytes, and the headers."""
     url = ADDRESS + "/desk" + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
     sent = urllib.request.Request(url, data, dict(headers), method=method)
@@ -39,7 +40,7 @@ def request(method, path, data=None, headers=(), **parameters):
         return error.code, error.read(), error.headers
 
 
-def send(method, path, value, **parameters):
+def send(method: str, path: str, value: Any, **parameters: Any):
     """Sends a JSON value; answers the status and the JSON that came back."""
     body = None if value is None else json.dumps(value).encode()
     headers = {} if value is None else {"content-type": "application/json"}
@@ -47,22 +48,22 @@ def send(method, path, value, **parameters):
     return status, json.loads(text)
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     return send("GET", path, None, **parameters)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def pointers(problem):
+def pointers(problem: Any):
     return [error["pointer"] for error in problem["errors"]]
 
 
-def ask():
+def ask() -> None:
     open_late = {"day": "2024-05-02", "hours": "10:00-21:00"}
     check("a day in the path", get("/hours/2024-05-02"), (200, open_late))
     found = get("/hours/2024-05-06", language="de")
@@ -83,7 +84,7 @@ def ask():
     check("another place", (status, headers["location"], body), (303, "/desk/lockers?first=200&count=1", b""))
 
 
-def lockers():
+def lockers() -> None:
     status, body, headers = request("GET", "/lockers", first=7, count=3)
     found = (status, headers["content-type"], [json.loads(line)["wing"] for line in body.splitlines()])
     check("objects that are yielded are lines", found, (200, "application/x-ndjson", ["east", "west", "east"]))
@@ -109,11 +110,11 @@ def lockers():
     status, problem = send("PATCH", "/lockers/8", None)
     check("a handler has its time", (status, problem["code"]), (400, "function_timeout"))
     with ThreadPoolExecutor(20) as threads:
-        answers = [*threads.map(lambda n: get("/hours/2024-05-02", language="en")[0] + n, range(20))]
-    check("twenty ask at once", answers, [200 + n for n in range(20)])
+        asked = [threads.submit(get, "/hours/2024-05-02", language="en") for _ in range(20)]
+    check("twenty ask at once", [one.result()[0] for one in asked], [200] * 20)
 
 
-def visits():
+def visits() -> None:
     text = "Mia Moss; Dr. Ott\nBen <b>; Registry\n\u00c5sa Lind; Dr. Ott\n".encode()
     status, body, _ = request("POST", "/lists/read", text, {"content-type": "text/plain"}, day="2024-05-02")
     rows = json.loads(body)
@@ -153,7 +154,7 @@ def visits():
     check("the others are still there", names, ["Ben <b>", "Mia Moss", "\u00c5sa Lind"])
 
 
-def badges():
+def badges() -> None:
     body = json.dumps({"name": "Mia & Co", "level": "staff", "rooms": [2, 4]}).encode()
     status, image, headers = request("POST", "/badges/print", body, {"content-type": "application/json"})
     found = (status, headers["content-type"], headers["x-level"])
@@ -166,7 +167,7 @@ def badges():
     check("a list for a body", found, (200, {"Mia": 18.0, "Ben Moss": 48.0}))
 
 
-def browse():
+def browse() -> None:
     """What a browser asks before it lets a page read an answer."""
     status, _, headers = request("GET", "/hours/regular", headers={"origin": OWN_PAGES})
     check("the museum's own pages may read", (status, headers["access-control-allow-origin"]), (200, OWN_PAGES))

@@ -4,7 +4,7 @@ import asyncio
 import html
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
+from typing import Any, Literal
 
 
 @dataclass
@@ -21,9 +21,9 @@ def opening(day: date) -> tuple[int, int] | None:
     return 10, 21 if day.weekday() == 3 else 18
 
 
-def read_visits(text: str, day: date) -> list[dict]:
+def read_visits(text: str, day: date) -> list[dict[str, Any]]:
     """A visit from each line `name; host`. Raises ValueError."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for number, line in enumerate(text.splitlines(), 1):
         name, mark, host = (part.strip() for part in line.partition(";"))
         if not (name and mark and host):
@@ -47,6 +47,6 @@ async def closing_minutes(minutes: int):
     yield "Good night!\n"
 
 
-def page_of_visits(day: date, rows: list[dict]) -> str:
+def page_of_visits(day: date, rows: list[dict[str, Any]]) -> str:
     items = "".join(f"<li>{html.escape(row['greeting'])}</li>" for row in rows)
     return f"<h1>{day:%d %B %Y}</h1><ul>{items}</ul>"

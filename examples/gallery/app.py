@@ -4,9 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false, reportMissingImports=false
-
 from uuid import UUID
 
 import appdb as db
@@ -26,7 +23,7 @@ def brightness(picture: Image.Image) -> float:
 class Photos(Base, name="photos"):
     id = db.Column(value=uuid7(), primary_key=True)
     title: db.String
-    picture: db.Image
+    picture = db.Column(type=db.Image)
     thumb = picture.thumbnail((128, 128))
     width = picture.width
     height = picture.height

@@ -12,9 +12,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 import zlib
+from typing import Any
 
 
-def request(method, path, body=None, headers=()):
+def request(method: str, path: str, body: Any = None, headers: Any = ()):
     """Sends a request; answers the status, the bytes, and the headers."""
     url = path if path.startswith("http") else ADDRESS + path
     sent = urllib.request.Request(url, body, dict(headers), method=method)
@@ -25,17 +26,17 @@ def request(method, path, body=None, headers=()):
         return error.code, error.read(), error.headers
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     status, body, _ = request("GET", path + ("?" + urllib.parse.urlencode(parameters) if parameters else ""))
     return status, json.loads(body)
 
 
-def post(path, row):
+def post(path: str, row: Any):
     status, body, _ = request("POST", path, json.dumps(row).encode(), {"content-type": "application/json"})
     return status, json.loads(body)
 
 
-def send_form(path, fields, files):
+def send_form(path: str, fields: Any, files: Any):
     """A form with fields and files, as a browser sends it."""
     parts = [(f'name="{name}"', value.encode()) for name, value in fields.items()]
     parts += [(f'name="{field}"; filename="{name}"', content) for field, (name, content) in files.items()]
@@ -44,22 +45,22 @@ def send_form(path, fields, files):
     return request("POST", path, body, {"content-type": "multipart/form-data; boundary=boundary"})
 
 
-def upload(title, name, content):
+def upload(title: str, name: str, content: bytes):
     status, body, _ = send_form("/photos", {"title": title}, {"picture": (name, content)})
     return status, json.loads(body)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for a correct answer, and ends the program for a wrong one."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def png(width, height, color):
+def png(width: int, height: int, color: Any):
     """A PNG file of one color."""
 
-    def chunk(kind, content):
+    def chunk(kind: bytes, content: bytes):
         return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
     lines = (b"\0" + bytes(color) * width) * height
@@ -82,7 +83,7 @@ def add():
     return sea
 
 
-def read(sea):
+def read(sea: Any) -> None:
     status, content, headers = request("GET", sea["picture"])
     found = (status, headers["content-type"], content == SEA)
     check("the address in the answer leads to the file", found, (200, "image/png", True))
@@ -103,7 +104,7 @@ def read(sea):
     check("by its id", (status, problem["errors"][0]["pointer"]), (422, "/id"))
 
 
-def look():
+def look() -> None:
     status, answer = get("/wide", least=300)
     found = [(row["title"], row["width"]) for row in answer["rows"]]
     check("wide photos", (status, found), (200, [("Sea", 640), ("Sea again", 640), ("Night", 320)]))
@@ -111,7 +112,7 @@ def look():
 
 
 def refuse():
-    def refusal(found):
+    def refusal(found: Any):
         status, problem = found
         return status, problem["code"]
 
@@ -125,13 +126,13 @@ def refuse():
     check("none of them is there", len(get("/wide")[1]["rows"]), 4)
 
 
-def preview():
+def preview() -> None:
     status, content, headers = send_form("/preview", {}, {"picture": ("snow.png", SNOW)})
     check("a thumbnail, and no row", (status, headers["content-type"], content[:2]), (200, "image/jpeg", b"\xff\xd8"))
     check("four photos, as before", len(get("/wide")[1]["rows"]), 4)
 
 
-def remove(sea):
+def remove(sea: Any) -> None:
     check("a photo is deleted", post("/photos/delete", {"id": sea["id"]}), (200, {"num_rows": 1}))
     check("its thumbnail, too", get(f"/photos/{sea['id']}/thumb")[0], 404)
 

@@ -1,8 +1,5 @@
 """A ledger, as it was in its first year. v2/app.py is what it became; client.py goes from one to the other."""
 
-# A name declared with a colon (`cents: db.Int`) is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false, reportOperatorIssue=false
-
 from datetime import date
 
 import appdb as db
@@ -29,12 +26,12 @@ class Entries(Base, name="entries"):
     line = db.Column(type=db.Int, primary_key=True)
 
     account: db.String
-    cents: db.Int
-    memo: db.String
+    cents = db.Column(type=db.Int)
+    memo = db.Column(type=db.String)
     booked: db.Date
-    percent: db.Int
-    people: db.Int | None
-    rate: db.Float | None
+    percent = db.Column(type=db.Int)
+    people = db.Column(type=db.Int | None)
+    rate = db.Column(type=db.Float | None)
 
     # What // and % give for negative numbers is what they give in Python: they round down, towards minus infinity.
     euros = cents // 100

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -18,7 +19,7 @@ HERE = Path(__file__).parent
 MOST, LEAST = 2**63 - 1, -(2**63)
 
 
-def main(address):
+def main(address: str) -> None:
     url = address + "/v1"
     accounts, entries = load("accounts"), load("entries")
     check_first_version(url, accounts, entries)
@@ -29,7 +30,7 @@ def main(address):
     check_second_queries(url)
 
 
-def check_first_version(url, accounts, entries):
+def check_first_version(url: str, accounts: Any, entries: Any) -> None:
     stored = [post(f"{url}/accounts", account) for account in accounts]
     expect("each account is stored", stored, [[200, account] for account in accounts])
     for entry in entries:
@@ -53,7 +54,7 @@ def check_first_version(url, accounts, entries):
     expect("what was computed four deep", rows["2024/9"]["note"], "paid out: large (666099)")
 
 
-def check_refusals(url, entry):
+def check_refusals(url: str, entry: Any) -> None:
     status, problem = post(f"{url}/entries", entry)
     expect("an entry that is there", [status, problem["code"]], [409, "unique_violation"])
     expect("told by its key", '("2024", 1)' in problem["detail"] and "unique constraint" in problem["detail"], True)
@@ -81,7 +82,7 @@ def check_refusals(url, entry):
         expect(f"{what} is refused", [status, [error["pointer"] for error in problem["errors"]]], [422, pointers])
 
 
-def check_first_queries(url):
+def check_first_queries(url: str) -> None:
     for day, bank, gifts in [
         ("2023-12-31", [None, 0], [None, 0]),
         ("2024-01-31", [12300, 2], [None, 0]),
@@ -118,7 +119,7 @@ def check_first_queries(url):
     expect("a tax that is not stored", post(f"{url}/tax", {"cents": 250, "percent": 1}), [200, {"tax": 2, "net": 248}])
 
 
-def change(url):
+def change(url: str) -> None:
     """The file changes, then the tables, then the service."""
     (HERE / "app.py").write_text((HERE / "v2" / "app.py").read_text("utf-8"), "utf-8")
     plan = run(2, "schema", "diff", "app.py", "main")
@@ -144,7 +145,7 @@ def change(url):
     run(0, "service", "update", "app.py", "main", "-f", "--allow-destructive")
 
 
-def check_second_version(url, accounts, entries):
+def check_second_version(url: str, accounts: Any, entries: Any) -> None:
     for entry in entries:
         row = second_version(entry)
         expect(f"entry {key_of(entry)} was kept and computed again", get(f"{url}/entry", **key(entry)), [200, row])
@@ -165,7 +166,7 @@ def check_second_version(url, accounts, entries):
     expect("a column that is new", post(f"{url}/accounts", new_account), [200, new_account])
 
 
-def check_second_queries(url):
+def check_second_queries(url: str) -> None:
     rows = get(f"{url}/balances", until="9999-12-31")[1]["rows"]
     wanted = [["bank", 13151, 8], ["cash", None, 0], ["gifts", -7059451, 3], ["limits", 2**53, 5], ["unused", None, 0]]
     expect("balances", [list(row.values()) for row in rows], wanted)
@@ -175,7 +176,7 @@ def check_second_queries(url):
     expect("a percentage that is not a whole number", post(f"{url}/tax", {"cents": 250, "percent": 0.5})[1], {"tax": 1, "net": 249})
 
 
-def first_version(entry):
+def first_version(entry: Any):
     """What Python gives for an entry, in the order of the columns."""
     cents, percent, people, rate = entry["cents"], entry["percent"], entry.get("people"), entry.get("rate")
     net = round(Fraction(cents) * 100 / (100 + Fraction(percent)))
@@ -201,13 +202,13 @@ def first_version(entry):
     }
 
 
-def second_version(entry):
-    old = first_version(entry)
+def second_version(entry: Any):
+    old: dict[str, Any] = first_version(entry)
     cents, percent, kept = entry["cents"], float(entry["percent"]), old["kept"]
     tax = int(cents * percent // 100)
     size = "none" if kept == 0 else "small" if kept < 500 else "large"
     changed = {"percent": percent, "tax": tax, "size": size, "note": f"{entry['memo'] or '-'}: {size} ({kept})"}
-    new = {}
+    new: dict[str, Any] = {}
     for name, value in old.items():
         new["text" if name == "memo" else name] = changed.get(name, value)
         if name == "about":
@@ -218,15 +219,15 @@ def second_version(entry):
     return new
 
 
-def key(entry):
+def key(entry: Any):
     return {"journal": entry["journal"], "line": entry["line"]}
 
 
-def key_of(entry):
+def key_of(entry: Any):
     return f"{entry['journal']}/{entry['line']}"
 
 
-def run(status, *arguments):
+def run(status: int, *arguments: Any):
     """Runs the command as a person does; it must end with this status."""
     done = subprocess.run([os.environ.get("CLI", "cli"), *arguments], cwd=HERE, capture_output=True, text=True, timeout=120)
     shown = f"cli {' '.join(arguments)}"
@@ -236,19 +237,19 @@ def run(status, *arguments):
     return done.stdout
 
 
-def load(name):
+def load(name: str):
     return json.loads((HERE / "data" / f"{name}.json").read_text("utf-8"))
 
 
-def get(url, **parameters):
+def get(url: str, **parameters: Any):
     return ask(Request(f"{url}?{urlencode(parameters)}" if parameters else url))
 
 
-def post(url, body):
+def post(url: str, body: Any):
     return ask(Request(url, json.dumps(body).encode(), {"content-type": "application/json"}))
 
 
-def ask(request):
+def ask(request: Any):
     """The status and the JSON of an answer, whatever its status is."""
     try:
         with urlopen(request, timeout=30) as answer:
@@ -257,7 +258,7 @@ def ask(request):
         return refused.code, json.load(refused)
 
 
-def expect(what, got, wanted):
+def expect(what: str, got: Any, wanted: Any) -> None:
     # As JSON, because 1, 1.0 and true are equal in Python, and so are dicts with their keys in another order.
     got, wanted = json.dumps(got, ensure_ascii=False), json.dumps(wanted, ensure_ascii=False)
     if got != wanted:

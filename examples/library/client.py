@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -10,7 +11,7 @@ from urllib.request import Request, urlopen
 DATA = Path(__file__).parent / "data"
 
 
-def main(catalogue_service, desk_service):
+def main(catalogue_service: str, desk_service: str) -> None:
     """The addresses of both services, in the order in which `cli service list` has them."""
     catalogue, desk = catalogue_service + "/catalogue", desk_service + "/desk"
     books, members = load("books"), load("members")
@@ -22,7 +23,7 @@ def main(catalogue_service, desk_service):
     check_refusals(catalogue, desk, books[0])
 
 
-def check_books(desk, books):
+def check_books(desk: Any, books: Any) -> None:
     stored = [post(f"{desk}/books", book) for book in books]
     expect("each book is stored", [status for status, _ in stored], [200] * len(books))
     expect(
@@ -45,7 +46,7 @@ def check_books(desk, books):
     expect("slices count characters", stored[6][1]["agency"], "000")
 
 
-def check_members(desk, members):
+def check_members(desk: Any, members: Any):
     stored = [post(f"{desk}/members", member)[1] for member in members]
     ids = [member.pop("id") for member in stored]
     expect("keys made by the database sort by time", ids, sorted(set(ids)))
@@ -75,7 +76,7 @@ def check_members(desk, members):
     return dict(zip([member["name"] for member in members], ids))
 
 
-def check_loans(desk, loans):
+def check_loans(desk: Any, loans: Any) -> None:
     stored = [post(f"{desk}/loans", loan)[1] for loan in loans]
     expect(
         "a loan that is out, its last day three weeks later",
@@ -107,7 +108,7 @@ def check_loans(desk, loans):
     expect("a loan of a book in no list", stored[6]["last_day"], "2024-03-09")
 
 
-def check_catalogue(catalogue, bridges):
+def check_catalogue(catalogue: Any, bridges: Any) -> None:
     found = [
         {"isbn": "978-0-00-000002-4", "title": "A Field Guide to Rust", "by": "Åsa Lind", "mark": "M0112-LIN"},
         {"isbn": "0-00-000007-X", "title": "Crusty Loaves", "by": "Åsa Lind", "mark": "M9999-LIN"},
@@ -181,7 +182,7 @@ def check_catalogue(catalogue, bridges):
     )
 
 
-def check_desk(desk, ids):
+def check_desk(desk: Any, ids: Any) -> None:
     clock = {"title": "The Tide Clock", "member": "Ida Quist", "since": "2024-03-21", "weekday": 4, "remind": "2024-04-04"}
     bridges = {
         "title": "Counting Bridges",
@@ -236,7 +237,7 @@ def check_desk(desk, ids):
     )
 
 
-def check_refusals(catalogue, desk, book):
+def check_refusals(catalogue: Any, desk: Any, book: Any) -> None:
     status, problem = post(f"{desk}/books", book)
     expect("a key that is taken", [status, problem["code"]], [409, "unique_violation"])
     status, problem = post(f"{desk}/books", {**book, "isbn": "x", "shelf": "high"})
@@ -251,23 +252,23 @@ def check_refusals(catalogue, desk, book):
     expect("what was refused is not stored", get(f"{catalogue}/count", branch="harbour")[1], {"count": 3})
 
 
-def titles(answer):
+def titles(answer: Any):
     return [row["title"] for row in answer["rows"]]
 
 
-def load(name):
+def load(name: str):
     return json.loads((DATA / f"{name}.json").read_text("utf-8"))
 
 
-def get(url, **parameters):
+def get(url: str, **parameters: Any):
     return ask(Request(f"{url}?{urlencode(parameters)}" if parameters else url))
 
 
-def post(url, body):
+def post(url: str, body: Any):
     return ask(Request(url, json.dumps(body).encode(), {"content-type": "application/json"}))
 
 
-def ask(request):
+def ask(request: Any):
     """The status and the JSON of an answer, whatever its status is."""
     try:
         with urlopen(request, timeout=30) as answer:
@@ -276,7 +277,7 @@ def ask(request):
         return refused.code, json.load(refused)
 
 
-def expect(what, got, wanted):
+def expect(what: str, got: Any, wanted: Any) -> None:
     # As JSON, because 1, 1.0 and true are equal in Python, and so are dicts with their keys in another order.
     got, wanted = json.dumps(got, ensure_ascii=False), json.dumps(wanted, ensure_ascii=False)
     if got != wanted:

@@ -1,8 +1,5 @@
 """What the library keeps: books, members, loans."""
 
-# A name declared with a colon (`title: db.String`) is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false
-
 import appdb as db
 from appdb.functions import format, join, lower, uuid7
 from udfs import initials, last_day, sort_title
@@ -14,13 +11,13 @@ class Books(Base, name="books", comment="One row a title; the library has one co
     # The caller's own key. `comment=` becomes the field's description in /openapi.json.
     isbn = db.Column(db.String, primary_key=True, comment="With or without hyphens, as printed.")
 
-    title: db.String
-    subtitle: db.String | None
+    title = db.Column(type=db.String)
+    subtitle = db.Column(type=db.String | None)
     author = db.Column(type=db.String, comment="Surname first: 'Le Guin, Ursula K.'")
-    subjects: db.String  # "utopias; anarchism", as the old card index had it
-    published: db.String  # ISO text, as exact as it is known: "1974", "1974-05", "1974-05-01"
-    branch: db.String
-    shelf: db.Int | None
+    subjects = db.Column(type=db.String)  # "utopias; anarchism", as the old card index had it
+    published = db.Column(type=db.String)  # ISO text, as exact as it is known: "1974", "1974-05", "1974-05-01"
+    branch = db.Column(type=db.String)
+    shelf = db.Column(type=db.Int | None)
     # The library has a column called like a function and one called like a verb of queries; a column wins.
     len: db.Int | None
     count: db.Int
@@ -46,10 +43,10 @@ class Books(Base, name="books", comment="One row a title; the library has one co
 class Members(Base, name="members"):
     # Made once, at the insert; keys of this kind sort by time.
     id = db.Column(value=uuid7(), primary_key=True)
-    name: db.String
-    email: db.String
-    joined: db.Timestamp
-    born: db.Date | None
+    name = db.Column(type=db.String)
+    email = db.Column(type=db.String)
+    joined = db.Column(type=db.Timestamp)
+    born = db.Column(type=db.Date | None)
 
     email_key = lower(email)
     short = initials(name)
@@ -70,8 +67,8 @@ class Loans(Base, name="loans", has_default_idxs=True):
     isbn = db.Column(type=db.String, primary_key=True)
     member = db.Column(type=db.UUID, primary_key=True)
     taken = db.Column(type=db.Date, primary_key=True)
-    due: db.Date | None
-    returned: db.Date | None
+    due = db.Column(type=db.Date | None)
+    returned = db.Column(type=db.Date | None)
 
     # A function of the application's own gets None where its parameter may be None.
     last_day = last_day(taken, due)

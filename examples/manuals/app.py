@@ -4,10 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUndefinedVariable=false, reportUnboundVariable=false, reportAttributeAccessIssue=false
-# pyright: reportCallIssue=false, reportArgumentType=false, reportOperatorIssue=false
-
 import appdb as db
 from appdb.functions import format
 from appdb.functions.document import document_splitter
@@ -22,7 +18,7 @@ LONG = 400
 class Manuals(Base, name="manuals"):
     number = db.Column(type=db.Int, primary_key=True)
     title: db.String
-    file: db.Document
+    file = db.Column(type=db.Document)
     is_read = db.Column(type=db.Bool, default=False)
     size = file.extract_text().len()
 
@@ -35,8 +31,9 @@ class Parts(
 ):
     """The parts of each manual. They are made with its row, and again with another file."""
 
-    source = format("{0}, part {1}", Manuals.title, pos)
-    __indexes__ = [db.EmbeddingIndex(text, embedding=embed)]
+    # Outputs of the iterator are names in this body, which type checkers cannot know.
+    source = format("{0}, part {1}", Manuals.title, pos)  # pyright: ignore
+    __indexes__ = [db.EmbeddingIndex(text, embedding=embed)]  # pyright: ignore
 
 
 class Unread(Base, name="unread", base=Manuals.where(Manuals.is_read == False)):

@@ -10,9 +10,10 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from typing import Any
 
 
-def request(method, path, body=None, headers=()):
+def request(method: str, path: str, body: Any = None, headers: Any = ()):
     """Sends a request; answers the status, the bytes, and the headers."""
     url = path if path.startswith("http") else ADDRESS + path
     sent = urllib.request.Request(url, body, dict(headers), method=method)
@@ -23,17 +24,17 @@ def request(method, path, body=None, headers=()):
         return error.code, error.read(), error.headers
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     status, body, _ = request("GET", path + ("?" + urllib.parse.urlencode(parameters) if parameters else ""))
     return status, json.loads(body)
 
 
-def post(path, row):
+def post(path: str, row: Any):
     status, body, _ = request("POST", path, json.dumps(row).encode(), {"content-type": "application/json"})
     return status, json.loads(body)
 
 
-def send(path, fields, name, content):
+def send(path: str, fields: Any, name: str, content: bytes):
     """A form with a file, as a browser sends it."""
     parts = [(f'name="{field}"', value.encode()) for field, value in fields.items()]
     parts.append((f'name="file"; filename="{name}"', content))
@@ -43,14 +44,14 @@ def send(path, fields, name, content):
     return status, json.loads(answer)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for a correct answer, and ends the program for a wrong one."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def pdf(*pages):
+def pdf(*pages: Any):
     """A PDF file with a line of text on each page."""
     kids = " ".join(f"{4 + 2 * at} 0 R" for at in range(len(pages)))
     objects = [
@@ -62,7 +63,8 @@ def pdf(*pages):
         shown = f"BT /F 12 Tf 40 150 Td ({text}) Tj ET"
         page = f"/MediaBox[0 0 600 200]/Resources<</Font<</F 3 0 R>>>>/Contents {5 + 2 * at} 0 R"
         objects += [f"<</Type/Page/Parent 2 0 R{page}>>", f"<</Length {len(shown)}>>stream\n{shown}\nendstream"]
-    file, places = "%PDF-1.4\n", []
+    file = "%PDF-1.4\n"
+    places: list[int] = []
     for number, text in enumerate(objects, 1):
         places.append(len(file))
         file += f"{number} 0 obj\n{text}\nendobj\n"
@@ -81,7 +83,7 @@ DRYING = b"Glue dries in an hour.\n\n" + b"Varnish is dry after a night in a war
 BELT = "Slide the motor back to release the belt."
 
 
-def texts(number):
+def texts(number: int):
     """The texts of a manual's parts."""
     status, answer = get(f"/manuals/{number}/parts")
     if status != 200:
@@ -89,12 +91,12 @@ def texts(number):
     return [row["text"] for row in answer["rows"]]
 
 
-def numbers(path):
+def numbers(path: str):
     """The numbers of the manuals of a board."""
     return [row["number"] for row in get(path)[1]["rows"]]
 
 
-def add():
+def add() -> None:
     status, saw = send("/manuals", {"number": "1", "title": "Saw"}, "saw.md", SAW)
     found = (status, saw["title"], saw["is_read"], saw["size"])
     check("Markdown", found, (200, "Saw", False, len(SAW)))
@@ -104,7 +106,7 @@ def add():
         check(f"a file {name}", (status, row["number"]), (200, number))
 
 
-def read_parts():
+def read_parts() -> None:
     head = {"h1": "Band saw"}
     blade = {**head, "h2": "Blade"}
     wanted = [("Band saw", head), ("Wear goggles.", head), ("Blade", blade)]
@@ -121,7 +123,7 @@ def read_parts():
     check("a manual that does not exist has none", texts(9), [])
 
 
-def search():
+def search() -> None:
     status, answer = get("/search", q="release the belt of the motor")
     first = answer["rows"][0]
     found = (status, first["number"], first["pos"], first["text"], first["source"])
@@ -133,7 +135,7 @@ def search():
     check("the words are required", (status, problem["errors"][0]["pointer"]), (422, "/q"))
 
 
-def board():
+def board() -> None:
     status, answer = get("/unread")
     wanted = [{"number": number, "reminder": reminder} for number, reminder in [
         (1, "Read Saw: 99 characters"),
@@ -151,7 +153,7 @@ def board():
     check("its parts stay", texts(2)[3], BELT)
 
 
-def change():
+def change() -> None:
     status, row = post("/manuals/update", {"number": 1, "title": "Band saw"})
     check("another title", (status, row["title"]), (200, "Band saw"))
     found = get("/search", q="lift the blade out", limit=1)[1]["rows"]
@@ -169,7 +171,7 @@ def change():
     check("from all boards", (numbers("/unread"), numbers("/long")), ([1, 3], []))
 
 
-def refuse():
+def refuse() -> None:
     status, problem = send("/manuals", {"number": "5", "title": "Cut"}, "cut.pdf", DRILL[:200])
     check("a part of a PDF file", (status, problem["code"]), (422, "media_invalid"))
     status, problem = send("/manuals", {"number": "5", "title": "Empty"}, "empty.md", b"")

@@ -4,10 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-# pyright: reportOptionalMemberAccess=false
-
 from datetime import date
 
 import appdb as db
@@ -19,10 +15,10 @@ Base = db.model_base()
 
 class Notes(Base, name="notes"):
     number = db.Column(type=db.Int, primary_key=True)
-    title: db.String
-    body: db.String | None
-    shelf: db.String
-    written: db.Date
+    title = db.Column(type=db.String)
+    body = db.Column(type=db.String | None)
+    shelf = db.Column(type=db.String)
+    written = db.Column(type=db.Date)
 
     # Vectors are made when a row is inserted or its text changes, in the same transaction. Nobody has to store them.
     __indexes__ = [

@@ -14,6 +14,7 @@ import urllib.parse
 import urllib.request
 import zlib
 from pathlib import Path
+from typing import Any
 
 DATA = Path(__file__).parent / "data"
 if len(sys.argv) != 2:
@@ -21,7 +22,7 @@ if len(sys.argv) != 2:
 ADDRESS = sys.argv[1].rstrip("/")
 
 
-def request(method, path, body=None, **parameters):
+def request(method: str, path: str, body: Any = None, **parameters: Any):
     """Sends a request; answers the status and what the body says."""
     url = ADDRESS + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
     data = None if body is None else json.dumps(body).encode()
@@ -33,22 +34,22 @@ def request(method, path, body=None, **parameters):
         return error.code, json.load(error)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     return request("GET", path, **parameters)
 
 
-def post(path, body):
+def post(path: str, body: Any):
     return request("POST", path, body)
 
 
-def vector_of(text):
+def vector_of(text: str):
     """What embedding.py makes of a text."""
     plain = {*"a an and at by for from in is it of on or the to with".split()}
     numbers = [0.0] * 64
@@ -60,11 +61,11 @@ def vector_of(text):
     return [number / length for number in numbers]
 
 
-def likeness(one, other):
+def likeness(one: Any, other: Any):
     return sum(a * b for a, b in zip(one, other, strict=True))
 
 
-def check_nearest(what, words, found, notes, count):
+def check_nearest(what: str, words: Any, found: Any, notes: Any, count: int) -> None:
     """The numbers found are the `count` notes nearest to the words, the nearest first; equal ones in any order."""
     asked = vector_of(words)
     true = {note["number"]: likeness(asked, vector_of(note["body"])) for note in notes}
@@ -74,7 +75,7 @@ def check_nearest(what, words, found, notes, count):
     check(what, (len({*found}), same), (count, [True] * count))
 
 
-def numbers(answer):
+def numbers(answer: Any):
     status, body = answer
     if status != 200:
         sys.exit(f"WRONG  a search is answered {status} {body}")
@@ -96,7 +97,7 @@ def fill():
     return [*notes, silent]
 
 
-def search(notes):
+def search(notes: Any) -> None:
     status, answer = get("/search", q="prune the apple tree in winter")
     first = answer["rows"][0]
     check("a note is found by its words", (status, first["title"]), (200, "Apple tree"))
@@ -120,7 +121,7 @@ def search(notes):
     check("what is looked for?", (status, problem["errors"][0]["pointer"]), (422, "/q"))
 
 
-def filter_by(notes):
+def filter_by(notes: Any) -> None:
     """Most notes about baking are in the kitchen; the workshop's five nearest come all the same."""
     words = "bake bread in a hot oven"
     for shelf in ("workshop", "travel", "kitchen"):
@@ -140,7 +141,7 @@ def filter_by(notes):
     check("a shelf by its days", get("/shelf", shelf="garden"), (200, {"rows": wanted}))
 
 
-def by_vector(notes):
+def by_vector(notes: Any) -> None:
     words = "Sharpen a chisel on the stone"
     found = post("/search/vector", {"vector": vector_of(words)})
     check_nearest("a vector from elsewhere", words, numbers(found), notes, 5)
@@ -154,7 +155,7 @@ def by_vector(notes):
     check("one is none", (status, problem["errors"][0]["pointer"]), (422, "/vector/63"))
 
 
-def rewrite(notes):
+def rewrite(notes: Any) -> None:
     words = "a telescope shows the rings of Saturn"
     body = {"number": 40, "body": "Point the telescope at Saturn to see its rings."}
     check("a note is rewritten", post("/notes/rewrite", body)[0], 200)

@@ -4,9 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false, reportReturnType=false
-
 import tempfile
 from pathlib import Path
 
@@ -29,17 +26,17 @@ def find_headings(paper: db.Document) -> list[str]:
 
 
 @db.udf
-def write_outline(title: str, headings: list) -> db.Document:
+def write_outline(title: str, headings: list[str]) -> db.Document:
     """A function makes a document by its path. A temporary file is moved away with the row."""
     with tempfile.NamedTemporaryFile("w", suffix=".md", encoding="utf-8", delete=False) as file:
         file.write(f"# {title}\n\n" + "".join(f"- {heading}\n" for heading in headings))
-    return file.name
+    return file.name  # pyright: ignore[reportReturnType]
 
 
 class Papers(Base, name="papers"):
     number = db.Column(type=db.Int, primary_key=True)
-    title: db.String
-    text: db.Document
+    title = db.Column(type=db.String)
+    text = db.Column(type=db.Document)
     translation: db.Document | None
     words = count_words(text)
     headings = find_headings(text)

@@ -10,9 +10,10 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from typing import Any
 
 
-def request(method, path, body=None, headers=()):
+def request(method: str, path: str, body: Any = None, headers: Any = ()):
     """Sends a request; answers the status, the bytes, and the headers."""
     url = path if path.startswith("http") else ADDRESS + path
     sent = urllib.request.Request(url, body, dict(headers), method=method)
@@ -23,12 +24,12 @@ def request(method, path, body=None, headers=()):
         return error.code, error.read(), error.headers
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     status, body, _ = request("GET", path + ("?" + urllib.parse.urlencode(parameters) if parameters else ""))
     return status, json.loads(body)
 
 
-def send(fields, files):
+def send(fields: Any, files: Any):
     """A form with fields and files, as a browser sends it."""
     parts = [(f'name="{name}"', value) for name, value in fields.items()]
     parts += [(f'name="{field}"; filename="{name}"', text) for field, (name, text) in files.items()]
@@ -38,7 +39,7 @@ def send(fields, files):
     return status, json.loads(answer)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for a correct answer, and ends the program for a wrong one."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
@@ -62,7 +63,7 @@ def add():
     return bees
 
 
-def read(bees):
+def read(bees: Any) -> None:
     files = [("text", "/papers/1/text", BEES), ("translation", "/papers/1/translation", BIENEN)]
     for what, path, text in [*files, ("address in the answer", bees["text"], BEES)]:
         status, content, headers = request("GET", path)
@@ -82,14 +83,14 @@ def read(bees):
     check("papers have numbers", (status, problem["errors"][0]["pointer"]), (422, "/number"))
 
 
-def search():
+def search() -> None:
     status, answer = get("/search", title="BEES")
     found = [(row["number"], row["words"], row["is_translated"]) for row in answer["rows"]]
     check("papers on bees", (status, found), (200, [(1, 13, True), (3, 13, False)]))
     check("none is long", get("/search", least=1000), (200, {"rows": []}))
 
 
-def rename():
+def rename() -> None:
     body = json.dumps({"number": 1, "title": "How bees dance"}).encode()
     status, outline, headers = request("POST", "/papers/rename", body, {"content-type": "application/json"})
     found = (status, outline.decode().splitlines()[0], headers["content-type"])
@@ -97,7 +98,7 @@ def rename():
     check("the text stays", request("GET", "/papers/1/text")[1].decode(), BEES)
 
 
-def refuse():
+def refuse() -> None:
     status, problem = send({"number": "4", "title": "x"}, {"text": ("x.md", "")})
     check("an empty file", (status, problem["code"]), (422, "media_invalid"))
     status, problem = send({"number": "4", "title": "x"}, {"text": ("x.md", "\0\1\2\3")})

@@ -4,9 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 import appdb as db
 import appdb.functions as fn
 from appdb.serving import Router
@@ -18,8 +15,8 @@ Base = db.model_base()
 class Parcels(Base, name="parcels"):
     # Whoever sends a parcel gives it its number: a number that is taken is refused.
     code = db.Column(type=db.String, primary_key=True)
-    depot: db.String
-    grams: db.Int
+    depot = db.Column(type=db.String)
+    grams = db.Column(type=db.Int)
     recipient: db.String
     booked: db.Timestamp | None
 
@@ -34,9 +31,9 @@ class Scans(Base, name="scans"):
     """What scanners saw. The key is made here, so only an Idempotency-Key tells a scan from its repetition."""
 
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    code: db.String
+    code = db.Column(type=db.String)
     place: db.String
-    seen: db.Timestamp
+    seen = db.Column(type=db.Timestamp)
 
     __indexes__ = [db.BtreeIndex(code, seen)]
 

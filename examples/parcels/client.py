@@ -12,6 +12,8 @@ import urllib.parse
 import urllib.request
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 if len(sys.argv) != 2:
     sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
@@ -20,7 +22,7 @@ JSON = "application/json"
 LINES = "application/x-ndjson"
 
 
-def request(method, url, data=None, **headers):
+def request(method: str, url: str, data: Any = None, **headers: str):
     """Sends a request; answers the status, the body's bytes, and the headers."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     sent = urllib.request.Request(url, data, named, method=method)
@@ -31,43 +33,43 @@ def request(method, url, data=None, **headers):
         return error.code, error.read(), error.headers
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def address(path, **parameters):
+def address(path: str, **parameters: Any):
     return ADDRESS + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     status, body, _ = request("GET", address(path, **parameters))
     return status, json.loads(body)
 
 
-def post(path, value, **headers):
+def post(path: str, value: Any, **headers: str):
     status, body, _ = request("POST", address(path), json.dumps(value).encode(), content_type=JSON, **headers)
     return status, json.loads(body)
 
 
-def as_line(row):
+def as_line(row: Any):
     return json.dumps(row).encode() + b"\n"
 
 
-def parcel(number, depot, **more):
+def parcel(number: int, depot: Any, **more: Any):
     row = {"code": f"RR{number:08}DE", "depot": depot, "grams": number % 7 * 250, "recipient": f"recipient {number}"}
     return {**row, **more}
 
 
-def answered(row):
+def answered(row: Any):
     weights = zip(row["code"][2:10], (8, 6, 4, 2, 3, 5, 9, 7), strict=True)
     rest = 11 - sum(int(digit) * weight for digit, weight in weights) % 11
     return {"code": row["code"], "check": {10: 0, 11: 5}.get(rest, rest), "postage": 380 + row["grams"] // 500 * 95}
 
 
-def send_one():
+def send_one() -> None:
     row = {"code": "RR47312482DE", "depot": "Hof", "grams": 1999, "recipient": "Jo", "booked": "2024-05-01T08:00:00Z"}
     found = post("/parcels", row)
     check("one parcel", found, (200, {"code": "RR47312482DE", "check": 9, "postage": 665}))
@@ -77,7 +79,7 @@ def send_one():
     check("a number is like others", (status, problem["meta"]["column"]), (400, "check"))
 
 
-def send_arrays():
+def send_arrays() -> None:
     rows = [parcel(number, "Ulm") for number in range(100, 140)]
     check("forty in an array, answered in their order", post("/parcels", rows), (200, [answered(row) for row in rows]))
     check("none at all", post("/parcels", []), (200, []))
@@ -102,7 +104,7 @@ def send_arrays():
     check("nothing of all that was stored", get("/totals"), (200, {"rows": totals}))
 
 
-def send_lines():
+def send_lines() -> None:
     """A body that is made while it is sent: neither side ever has all of it."""
     numbers = range(10_000, 13_000)
     body = (as_line(parcel(number, "Kiel")) for number in numbers)
@@ -130,7 +132,7 @@ def send_lines():
     check("what was stored, and what was not", counts, {"Hof": 1, "Jena": 500, "Kiel": 3000, "Ulm": 40})
 
 
-def scan():
+def scan() -> None:
     """A scanner sends the same scan until it has an answer."""
     row = {"code": "RR47312482DE", "place": "Hof", "seen": "2024-05-01T10:00:00Z"}
     data = json.dumps(row).encode()
@@ -150,14 +152,14 @@ def scan():
         key = str(uuid.uuid4())
         sent = {**row, "place": place, "seen": f"2024-05-01T{hour}:00:00Z"}
         with ThreadPoolExecutor(4) as threads:
-            answers = [*threads.map(lambda body: post("/scans", body, idempotency_key=key), [sent] * 4)]
+            answers = [*threads.map(partial(post, "/scans", idempotency_key=key), [sent] * 4)]
         found = ({status for status, _ in answers}, len({answer["id"] for _, answer in answers}))
         check(f"{place}, four times at once, is one scan", found, ({200}, 1))
     places = ["Hof", "Zwickau", "Plauen", "Gera"]
     check("each is stored once", get("/trace", code="RR47312482DE"), (200, places))
 
 
-def pages(method, path, data=None, **parameters):
+def pages(method: str, path: str, data: Any = None, **parameters: Any):
     """Reads a list as long as each page says where the next one is."""
     url = address(path, **parameters)
     while url is not None:
@@ -169,7 +171,7 @@ def pages(method, path, data=None, **parameters):
         url = None if link is None else urllib.parse.urljoin(url, link[link.index("<") + 1 : link.index(">")])
 
 
-def read_pages():
+def read_pages() -> None:
     found = [*pages("GET", "/depot", depot="Jena", page_size=120)]
     check("pages have their size", [len(page) for page in found], [120, 120, 120, 120, 20])
     codes = [row["code"] for page in found for row in page]
@@ -178,7 +180,7 @@ def read_pages():
     paged = [row for page in pages("POST", "/heaviest", b"{}", page_size=900) for row in page]
     check("many weigh the same, and none comes twice", paged, whole)
 
-    read = []
+    read: list[Any] = []
     for number, page in enumerate(pages("GET", "/depot", depot="Ulm", page_size=10)):
         read.append(page[0]["code"])
         # one that sorts before what was read, and the row at which the next page begins to be looked for
@@ -197,7 +199,7 @@ def read_pages():
     check("a page has a row", (status, problem["errors"][0]["pointer"]), (422, "/page_size"))
 
 
-def read_once():
+def read_once() -> None:
     """Who has an answer already is told that it is still true."""
     url = address("/parcel", code="RR47312482DE")
     status, body, headers = request("GET", url)

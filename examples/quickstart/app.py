@@ -1,7 +1,7 @@
 """One table and the service that fills it. Change a line, then: cli schema update app.py main"""
 
 # A name declared with a colon (`title: db.String`) is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false
+# pyright: reportUnboundVariable=false, reportUnknownArgumentType=false
 
 import appdb as db
 from appdb.functions import upper, uuid7

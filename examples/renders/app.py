@@ -4,9 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 from uuid import UUID
 
 import appdb as db
@@ -21,12 +18,12 @@ class Renders(Base, name="renders", has_default_idxs=True):
     """What was ordered, and the picture. Every column that an index helps has one, by has_default_idxs."""
 
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    title: db.String
-    re: db.Float
-    im: db.Float
-    zoom: db.Float
-    rows: db.Int
-    pause_ms: db.Int
+    title = db.Column(type=db.String)
+    re = db.Column(type=db.Float)
+    im = db.Column(type=db.Float)
+    zoom = db.Column(type=db.Float)
+    rows = db.Column(type=db.Int)
+    pause_ms = db.Column(type=db.Int)
 
     picture = draw(re, im, zoom, rows, pause_ms)
     dark = ink(picture)
@@ -38,8 +35,8 @@ class Prints(Base, name="prints"):
     """Pictures on paper, which nobody waits for: they are printed in the background."""
 
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    title: db.String
-    copies: db.Int
+    title = db.Column(type=db.String)
+    copies = db.Column(type=db.Int)
 
     sheet = press(title, copies)
 

@@ -14,6 +14,8 @@ import urllib.parse
 import urllib.request
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
 if len(sys.argv) != 2:
     sys.exit("usage: python client.py ADDRESS    (cli service list main prints it)")
@@ -24,7 +26,7 @@ WHOLE = {"title": "whole", "re": -0.5, "im": 0.0, "zoom": 0.6, "rows": 9, "pause
 INSIDE = {"title": "inside", "re": 0.0, "im": 0.0, "zoom": 10.0, "rows": 4, "pause_ms": 20}
 
 
-def request(method, path, data=None, timeout=30.0, headers=(), **parameters):
+def request(method: str, path: str, data: Any = None, timeout: float = 30.0, headers: Any = (), **parameters: Any):
     """Sends a request; answers the status, what the body says, and the headers."""
     url = f"{ADDRESS}/studio{path}" + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
     named = {"content-type": "application/json", **dict(headers)}
@@ -36,30 +38,30 @@ def request(method, path, data=None, timeout=30.0, headers=(), **parameters):
         return error.code, json.load(error), error.headers
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     return request("GET", path, **parameters)[:2]
 
 
-def post(path, value, **headers):
+def post(path: str, value: Any, **headers: str):
     named = {name.replace("_", "-"): text for name, text in headers.items()}
     return request("POST", path, json.dumps(value).encode(), headers=named)[:2]
 
 
-def order():
+def order() -> None:
     status, answer = post("/renders", WHOLE)
     lines = answer["picture"].split("\n")
     check("a picture is drawn", (status, len(lines), lines[4].count("@")), (200, 9, 8))
     check("a part that is all dark", post("/preview", INSIDE), (200, {"picture": "\n".join(["@" * 8] * 4), "dark": 32}))
     orders = [{**INSIDE, "title": f"one of {n}", "rows": n} for n in range(1, 13)]
     with ThreadPoolExecutor(len(orders)) as threads:
-        answers = [*threads.map(lambda row: post("/renders", row), orders)]
+        answers = [*threads.map(partial(post, "/renders"), orders)]
     found = [(status, answer["caption"]) for status, answer in answers]
     wanted = [(200, f"one of {n}: {n} rows, {2 * n * n} dark") for n in range(1, 13)]
     check("twelve that wait at the same time", found, wanted)
@@ -67,7 +69,7 @@ def order():
     check("the darkest", get("/darkest"), (200, {"rows": wanted}))
 
 
-def lose_patience():
+def lose_patience() -> None:
     """A client that hangs up does not know what became of its order. It sends it again with its key."""
     data = json.dumps({**INSIDE, "title": "impatient", "pause_ms": 300}).encode()
     headers = {"idempotency-key": str(uuid.uuid4())}
@@ -86,7 +88,7 @@ def lose_patience():
     check("there is one picture", get("/titled", title="impatient"), (200, {"rows": rows}))
 
 
-def give_up():
+def give_up() -> None:
     status, problem = post("/renders", {**INSIDE, "title": "endless", "pause_ms": 60_000})
     found = (status, problem["code"], problem["meta"]["column"])
     check("what takes too long is given up", found, (400, "function_timeout", "picture"))
@@ -96,7 +98,7 @@ def give_up():
     check("nothing of it is stored", get("/titled", title="endless"), (200, {"rows": []}))
 
 
-def put_right():
+def put_right() -> None:
     orders = [{**INSIDE, "title": "fine"}, {**INSIDE, "title": "too high", "rows": 99}]
     body = gzip.compress(json.dumps(orders).encode())
     status, answers, headers = request("POST", "/orders", body, headers={"content-encoding": "gzip"})
@@ -123,7 +125,7 @@ def put_right():
     check("and gone", get("/render", id=key)[0], 404)
 
 
-def job_at(address, method="GET"):
+def job_at(address: str, method: str = "GET"):
     """What the address of a job says."""
     try:
         with urllib.request.urlopen(urllib.request.Request(address, method=method), timeout=30) as answer:
@@ -132,10 +134,10 @@ def job_at(address, method="GET"):
         return error.code, json.load(error)
 
 
-def ended(sent):
+def ended(sent: Any):
     """Where a job is told of, and what is told when it has ended."""
     address = urllib.parse.urljoin(f"{ADDRESS}/studio/prints", sent["job_url"])
-    job = {}
+    job: dict[str, Any] = {}
     for _ in range(1200):
         status, job = job_at(address)
         if status != 200 or job["status"] != "pending":
@@ -144,7 +146,7 @@ def ended(sent):
     sys.exit(f"WRONG  a job does not end: {job}")
 
 
-def print_later():
+def print_later() -> None:
     """What takes its time is a job: it is answered at once, and done behind the answer."""
     sheet = {"title": "matt", "copies": 3}
     status, sent = post("/prints", sheet)

@@ -18,7 +18,7 @@ async def draw(re: float, im: float, zoom: float, rows: int, pause_ms: int) -> s
     if not 0 <= pause_ms <= 60_000:
         raise ValueError(f"nobody waits for {pause_ms} ms")
     await asyncio.sleep(pause_ms / 1000)
-    lines = []
+    lines: list[str] = []
     for y in range(rows):
         height = im + (2 * y - rows) / rows / zoom
         across = [_mark(complex(re + (x - rows) / rows / zoom, height)) for x in range(2 * rows)]
@@ -47,7 +47,7 @@ def stamp(picture: str) -> str:
     return uuid.uuid4().hex
 
 
-_jammed = set()
+_jammed: set[str] = set()
 
 
 @db.udf

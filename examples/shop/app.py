@@ -7,9 +7,6 @@ little that it would compute otherwise than Python, such as rounding to two digi
     cli service run app.py main
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 from datetime import datetime
 from uuid import UUID
 
@@ -36,11 +33,11 @@ class Products(Base, name="products"):
     """What the shop sells. The key is the shop's own article number, so a request sends it."""
 
     sku = db.Column(type=db.String, primary_key=True)
-    title: db.String
-    price: db.Float
-    cost: db.Float | None
-    stock: db.Int  # below zero: sold, but not yet delivered to us
-    reorder_at: db.Int | None
+    title = db.Column(type=db.String)
+    price = db.Column(type=db.Float)
+    cost = db.Column(type=db.Float | None)
+    stock = db.Column(type=db.Int)  # below zero: sold, but not yet delivered to us
+    reorder_at = db.Column(type=db.Int | None)
     attributes = db.Column(type=db.Json.schema(ATTRIBUTES))
 
     # A step into Json is Json; astype makes it a column that can be sorted and compared as text.
@@ -59,7 +56,7 @@ class Customers(Base, name="customers"):
     # Made when a row is inserted. Keys of this kind sort by time.
     id = db.Column(value=fn.uuid7(), primary_key=True)
     name: db.String
-    email: db.String
+    email = db.Column(type=db.String)
     country: db.String | None
     # People write their address in any case; we look it up in one.
     email_lower = fn.strip(email).lower()
@@ -70,10 +67,10 @@ class Customers(Base, name="customers"):
 class Orders(Base, name="orders"):
     id = db.Column(value=fn.uuid7(), primary_key=True)
     # The id of another table's row is a plain UUID column; queries join on it.
-    customer_id: db.UUID
-    placed: db.Timestamp
-    paid: db.Bool
-    shipped: db.Timestamp | None
+    customer_id = db.Column(type=db.UUID)
+    placed = db.Column(type=db.Timestamp)
+    paid = db.Column(type=db.Bool)
+    shipped = db.Column(type=db.Timestamp | None)
     coupon: db.String | None
 
     day = placed.date()
@@ -86,11 +83,11 @@ class Orders(Base, name="orders"):
 
 class OrderLines(Base, name="order_lines"):
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    order_id: db.UUID
-    sku: db.String
-    quantity: db.Int
-    unit_price: db.Float
-    percent_off: db.Int
+    order_id = db.Column(type=db.UUID)
+    sku = db.Column(type=db.String)
+    quantity = db.Column(type=db.Int)
+    unit_price = db.Column(type=db.Float)
+    percent_off = db.Column(type=db.Int)
 
     # Computed columns chain: each reads what the one above has stored.
     gross = quantity * unit_price

@@ -11,6 +11,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 DATA = Path(__file__).parent / "data"
 if len(sys.argv) != 2:
@@ -18,7 +19,7 @@ if len(sys.argv) != 2:
 ADDRESS = sys.argv[1].rstrip("/")
 
 
-def request(method, path, body=None, **parameters):
+def request(method: str, path: str, body: Any = None, **parameters: Any):
     """Sends a request; answers the status and what the body says."""
     url = ADDRESS + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
     data = None if body is None else json.dumps(body).encode()
@@ -30,27 +31,27 @@ def request(method, path, body=None, **parameters):
         return error.code, json.load(error)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     return request("GET", path, **parameters)
 
 
-def post(path, body):
+def post(path: str, body: Any):
     return request("POST", path, body)
 
 
-def lines(name):
+def lines(name: str):
     return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
 
 
-def fill_products():
-    computed = {}
+def fill_products() -> None:
+    computed: dict[str, Any] = {}
     for row in lines("products.jsonl"):
         status, answer = post("/products", row)
         check(f"product {row['sku']} is stored", (status, answer.pop("sku")), (200, row["sku"]))
@@ -71,7 +72,7 @@ def fill_products():
     )
 
 
-def refuse_products():
+def refuse_products() -> None:
     first = lines("products.jsonl")[0]
     status, problem = post("/products", first)
     check("a second product of one sku is refused", (status, "unique constraint" in problem["detail"]), (409, True))
@@ -87,7 +88,7 @@ def refuse_products():
 
 
 def fill_customers():
-    ids = {}
+    ids: dict[str, Any] = {}
     for row in lines("customers.jsonl"):
         status, answer = post("/customers", row)
         check(f"{row['name']} is a customer", status, 200)
@@ -98,8 +99,10 @@ def fill_customers():
     return ids
 
 
-def fill_orders(customers):
-    ids, computed, totals = [], [], []
+def fill_orders(customers: Any):
+    ids: list[Any] = []
+    computed: list[Any] = []
+    totals: list[Any] = []
     for row in lines("orders.jsonl"):
         sold, email = row.pop("lines"), row.pop("customer")
         status, answer = post("/orders", {**row, "customer_id": customers[email]})
@@ -140,7 +143,7 @@ def fill_orders(customers):
     return ids
 
 
-def read_products():
+def read_products() -> None:
     found = get("/products/find", text="cup")
     cups = [
         {"sku": "CUP-01", "title": "Coffee cup", "price": 9.5, "color": "red"},
@@ -191,7 +194,7 @@ def read_products():
     check("what nobody has bought", get("/products/never-sold"), (200, {"rows": unsold}))
 
 
-def read_orders(customers, orders):
+def read_orders(customers: Any, orders: Any) -> None:
     ada = {
         "id": customers["ada@example.org"],
         "name": "Ada",
@@ -238,7 +241,7 @@ def read_orders(customers, orders):
     )
 
 
-def read_revenue():
+def read_revenue() -> None:
     page = [
         {"sku": "PEN-01", "title": "Fountain pen", "revenue": 139.65, "pieces": 3, "lines": 2, "mean_quantity": 1.5},
         {"sku": "PEN-02", "title": "Pencil", "revenue": 77.28, "pieces": 124, "lines": 2, "mean_quantity": 62.0},

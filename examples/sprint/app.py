@@ -4,10 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUndefinedVariable=false, reportUnboundVariable=false, reportAttributeAccessIssue=false
-# pyright: reportCallIssue=false, reportArgumentType=false, reportOperatorIssue=false
-
 from typing import TypedDict
 
 import appdb as db
@@ -38,8 +34,9 @@ class Tasks(Base, name="tasks"):
 class Steps(Base, name="steps", base=Tasks, iterator=list_iterator(Tasks.steps)):
     """The list in each task, an element a row."""
 
-    line = format("{0}.{1} {2}", Tasks.key, pos, text)
-    __indexes__ = [db.BtreeIndex(hours)]
+    # Outputs of the iterator are names in this body, which type checkers cannot know.
+    line = format("{0}.{1} {2}", Tasks.key, pos, text)  # pyright: ignore
+    __indexes__ = [db.BtreeIndex(hours)]  # pyright: ignore
 
 
 class Labels(Base, name="labels", base=Tasks, iterator=labels(Tasks.title, mark="#")):

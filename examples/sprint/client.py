@@ -9,9 +9,10 @@ import json
 import sys
 import urllib.error
 import urllib.request
+from typing import Any
 
 
-def request(method, path, body=None):
+def request(method: str, path: str, body: Any = None):
     """Sends JSON; answers the status and the JSON of the response."""
     content = None if body is None else json.dumps(body).encode()
     sent = urllib.request.Request(ADDRESS + path, content, {"content-type": "application/json"}, method=method)
@@ -22,22 +23,22 @@ def request(method, path, body=None):
         return error.code, json.loads(error.read())
 
 
-def get(path):
+def get(path: str):
     return request("GET", path)
 
 
-def post(path, row):
+def post(path: str, row: Any):
     return request("POST", path, row)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for a correct answer, and ends the program for a wrong one."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def keys(path):
+def keys(path: str):
     """The keys of the tasks of a view."""
     status, answer = get(path)
     if status != 200:
@@ -45,7 +46,7 @@ def keys(path):
     return [row["key"] for row in answer["rows"]]
 
 
-def lines(path):
+def lines(path: str):
     """The lines of steps."""
     return [row["line"] for row in get(path)[1]["rows"]]
 
@@ -60,14 +61,14 @@ TASKS = [
 ]
 
 
-def add():
+def add() -> None:
     status, first = post("/tasks", TASKS[0])
     check("a task", (status, first), (200, {"key": "a", "state": "open", "points": 5}))
     status, answer = post("/tasks", TASKS[1:])
     check("several tasks", (status, [row["points"] for row in answer]), (200, [2, 1]))
 
 
-def read():
+def read() -> None:
     wanted = [{"line": "a.0 Buy paint", "hours": 1}, {"line": "a.1 Paint", "hours": 6}]
     check("the steps of a task", get("/tasks/a/steps"), (200, {"rows": wanted}))
     check("an empty list has none", lines("/tasks/c/steps"), [])
@@ -80,13 +81,13 @@ def read():
     check("ones without an owner", get("/unowned"), (200, {"rows": [{"key": "b", "card": "Mend the gate #garden (2)"}]}))
 
 
-def preview():
+def preview() -> None:
     row = {"title": "Sweep", "points": 4}
     check("a task that would be open", post("/open/preview", {**row, "state": "open"}), (200, {"card": "Sweep (4)"}))
     check("one that would not", post("/open/preview", {**row, "state": "done"}), (200, None))
 
 
-def move():
+def move() -> None:
     check("a task is done", post("/tasks/update", {"key": "a", "state": "done"})[0], 200)
     check("it leaves the board", (keys("/open"), keys("/urgent")), (["b", "c"], []))
     check("and long steps", lines("/steps/long"), ["b.0 Weld"])
@@ -101,7 +102,7 @@ def move():
     check("with its rows", (lines("/tasks/b/steps"), keys("/labels/iron"), keys("/open")), ([], [], ["c"]))
 
 
-def refuse():
+def refuse() -> None:
     status, problem = post("/tasks", {"key": "d", "title": "x", "steps": [{"text": "y"}]})
     check("a step without hours", (status, problem["errors"][0]["pointer"]), (422, "/steps/0"))
     status, problem = post("/tasks/update", {"key": "a", "steps": [{"text": "y", "hours": "long"}]})

@@ -1,8 +1,5 @@
 """Surveys and what people answered: Json values with a schema, taken apart and put together again."""
 
-# A name declared with a colon (`answers: db.Json`) is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false, reportOperatorIssue=false
-
 from typing import TypedDict
 
 import appdb as db
@@ -26,10 +23,10 @@ class Answer(TypedDict):
 
 class Surveys(Base, name="surveys"):
     code = db.Column(type=db.String, primary_key=True)
-    title: db.String
+    title = db.Column(type=db.String)
     # The same as a TypedDict, written where it is used.
-    settings: db.Json[{"lang": db.String, "open": db.Bool, "limits": list[db.Int]}]
-    questions: db.Json[list[db.String]]
+    settings = db.Column(type=db.Json[{"lang": db.String, "open": db.Bool, "limits": list[db.Int]}])
+    questions = db.Column(type=db.Json[list[db.String]])
 
     # Any function of a module can be applied to a value; col_type says what it returns where no hint does.
     address = title.apply(slug)
@@ -52,10 +49,10 @@ def titles(code: str):
 
 class Responses(Base, name="responses"):
     id = db.Column(value=uuid7(), primary_key=True)
-    survey: db.String
-    person: db.Json  # any JSON: whatever the form asked for
-    answers: db.Json[list[Answer]]
-    consent: db.Bool
+    survey = db.Column(type=db.String)
+    person = db.Column(type=db.Json)  # any JSON: whatever the form asked for
+    answers = db.Column(type=db.Json[list[Answer]])
+    consent = db.Column(type=db.Bool)
     channel: db.String | None
 
     # A query over another table, run once for each new row.
@@ -88,7 +85,7 @@ class Responses(Base, name="responses"):
     notes = filter(map(answers, lambda a: a.note), lambda note: note != None)  # noqa: E711
     ranked = sort(answers, key=lambda a: a.stars, asc=False)["*"].question
     cards = map(answers, lambda a: {"q": a.question, "ok": a.stars >= 3, "of": 5})
-    low = answers.filter(lambda a: a.stars < 3).map(lambda a: a.question)
+    low = answers.filter(lambda a: a.stars < 3).map(lambda a: a.question)  # pyright: ignore
     langs = sort(person.langs)
 
     # Conversions: a part of a Json value is Json until it is said what it is.

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import Request, urlopen
@@ -10,7 +11,7 @@ from urllib.request import Request, urlopen
 DATA = Path(__file__).parent / "data"
 
 
-def main(address):
+def main(address: str) -> None:
     url = address + "/v1"
     responses = load("responses")
     check_surveys(url, load("surveys"))
@@ -20,7 +21,7 @@ def main(address):
     check_refusals(url)
 
 
-def check_surveys(url, surveys):
+def check_surveys(url: str, surveys: Any) -> None:
     stored = [post(f"{url}/surveys", survey) for survey in surveys]
     expect("each survey is stored", [status for status, _ in stored], [200, 200])
     expect(
@@ -45,7 +46,7 @@ def check_surveys(url, surveys):
     expect("and between them is nothing", stored[1][1]["middle"], [])
 
 
-def check_responses(url, responses):
+def check_responses(url: str, responses: Any):
     stored = [post(f"{url}/responses", response)[1] for response in responses]
     ids = [row.pop("id") for row in stored]
     zoe = responses[0]
@@ -122,7 +123,7 @@ def check_responses(url, responses):
     return ids
 
 
-def check_parts(url, responses):
+def check_parts(url: str, responses: Any) -> None:
     """Values whose keys and numbers must come back as they were sent."""
     old = responses[2]["person"]
     profile = post(f"{url}/profiles", {"city": "Gent"})[1]["rows"][1]["profile"]
@@ -145,7 +146,7 @@ def check_parts(url, responses):
     )
 
 
-def check_queries(url, responses, ids):
+def check_queries(url: str, responses: Any, ids: Any) -> None:
     expect("ids sort by time", ids, sorted(set(ids)))
     expect(
         "who agreed, the best average first",
@@ -206,8 +207,8 @@ def check_queries(url, responses, ids):
     expect("a Bool parameter", get(f"{url}/by-age", grown_up="false")[1]["rows"], [{"age": 17, "ok": False}])
 
 
-def check_refusals(url):
-    response = {"survey": "x", "person": {}, "consent": True}
+def check_refusals(url: str) -> None:
+    response: dict[str, Any] = {"survey": "x", "person": {}, "consent": True}
     answer = {"question": "?", "stars": 1, "note": None}
     wrong = [
         ("a text for a number", {**answer, "stars": "1"}, "/answers/0/stars"),
@@ -227,19 +228,19 @@ def check_refusals(url):
     expect("what was refused is not stored", [row["responses"] for row in rows], [3, 2, 1])
 
 
-def load(name):
+def load(name: str):
     return json.loads((DATA / f"{name}.json").read_text("utf-8"))
 
 
-def get(url, **parameters):
+def get(url: str, **parameters: Any):
     return ask(Request(f"{url}?{urlencode(parameters)}" if parameters else url))
 
 
-def post(url, body):
+def post(url: str, body: Any):
     return ask(Request(url, json.dumps(body).encode(), {"content-type": "application/json"}))
 
 
-def ask(request):
+def ask(request: Any):
     """The status and the JSON of an answer, whatever its status is."""
     try:
         with urlopen(request, timeout=30) as answer:
@@ -248,7 +249,7 @@ def ask(request):
         return refused.code, json.load(refused)
 
 
-def expect(what, got, wanted):
+def expect(what: str, got: Any, wanted: Any) -> None:
     # As JSON, because 1, 1.0 and true are equal in Python, and so are dicts with their keys in another order.
     got, wanted = json.dumps(got, ensure_ascii=False), json.dumps(wanted, ensure_ascii=False)
     if got != wanted:

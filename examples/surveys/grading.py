@@ -1,5 +1,7 @@
 """Functions of the application. Each is known by module and name, and imported again where rows are computed."""
 
+from typing import Any
+
 import appdb as db
 
 
@@ -20,13 +22,13 @@ def describe_text(value: str) -> str:
 
 
 @db.udf
-def names_of(value: dict) -> list[str]:
+def names_of(value: dict[str, Any]) -> list[str]:
     """A dict arrives with its keys in the order in which they were sent."""
     return [name.upper() for name in value]
 
 
 @db.udf
-def grade(average: float | None, *, scale: list, half: bool = False) -> str:
+def grade(average: float | None, *, scale: list[str], half: bool = False) -> str:
     """A place on a scale, for an average from 1 to 5. None where nobody answered."""
     if average is None:
         return "none"

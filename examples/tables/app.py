@@ -5,7 +5,7 @@ cli schema update app.py main
 """
 
 # A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false
+# pyright: reportUnboundVariable=false, reportUnknownArgumentType=false
 
 from typing import TypedDict
 

@@ -1,7 +1,7 @@
 """Two tables. Change a line, then: cli schema diff brief.py main"""
 
 # A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false
+# pyright: reportUnboundVariable=false, reportUnknownArgumentType=false
 
 import appdb as db
 from appdb.functions import upper, uuid7

@@ -6,9 +6,6 @@ cli schema update app.py main
 cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 from datetime import date, datetime
 from uuid import UUID
 
@@ -22,14 +19,14 @@ Base = db.model_base()
 
 class Readings(Base, name="readings"):
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    sensor: db.String
+    sensor = db.Column(type=db.String)
     # Sent in any zone, kept in UTC to the microsecond.
-    taken: db.Timestamp
+    taken = db.Column(type=db.Timestamp)
     # Eight 32-bit numbers. Another length is refused; None instead of 8 would take any.
-    samples: db.Array[(8,), db.Float]
+    samples = db.Column(type=db.Array[(8,), db.Float])
     # Bytes travel as base64 in JSON, and are stored as bytes.
-    frame: db.Binary | None
-    errors: db.Int
+    frame = db.Column(type=db.Binary | None)
+    errors = db.Column(type=db.Int)
 
     day = taken.date()
     hour = taken.hour

@@ -14,7 +14,9 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 DATA = Path(__file__).parent / "data"
 if len(sys.argv) != 2:
@@ -22,7 +24,7 @@ if len(sys.argv) != 2:
 ADDRESS = sys.argv[1].rstrip("/")
 
 
-def request(method, path, body=None, address=ADDRESS, **parameters):
+def request(method: str, path: str, body: Any = None, address: str = ADDRESS, **parameters: Any):
     """Sends a request; answers the status and what the body says."""
     url = address + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
     data = None if body is None else json.dumps(body).encode()
@@ -34,29 +36,29 @@ def request(method, path, body=None, address=ADDRESS, **parameters):
         return error.code, json.load(error)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     return request("GET", path, **parameters)
 
 
-def post(path, body):
+def post(path: str, body: Any):
     return request("POST", path, body)
 
 
-def lines(name):
+def lines(name: str):
     return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
 
 
 PROVIDER = os.environ["CALIBRATION_URL"]
 
 FIELDS = ("day", "hour", "weekday", "week", "in_oslo", "keep_until", "seconds", "mean", "swing", "smooth", "checksum")
-FIELDS += ("celsius", "shown", "errors_shown")
+SHOWN = ("celsius", "shown", "errors_shown")
 COMPUTED = [
     (
         "2024-06-01",
@@ -258,11 +260,11 @@ COMPUTED = [
 def fill():
     rows = lines("readings.jsonl")
     with ThreadPoolExecutor(len(rows)) as threads:  # as sensors do: nobody waits for the others
-        answers = [*threads.map(lambda row: post("/readings", row), rows)]
-    ids = []
+        answers = [*threads.map(partial(post, "/readings"), rows)]
+    ids: list[Any] = []
     for row, computed, (status, answer) in zip(rows, COMPUTED, answers, strict=True):
         ids.append(answer.pop("id", None))
-        wanted = dict(zip(FIELDS, computed, strict=True))
+        wanted = dict(zip(FIELDS + SHOWN, computed, strict=True))
         check(f"{row['sensor']} at {row['taken']} is stored, and computed", (status, answer), (200, wanted))
     check("each has a key", len({*ids}), len(rows))
     status, log = request("GET", "/log", address=PROVIDER)
@@ -276,7 +278,7 @@ def fill():
     return ids
 
 
-def refuse():
+def refuse() -> None:
     row = lines("readings.jsonl")[0]
     status, problem = post("/readings", {**row, "samples": row["samples"][:7]})
     check("seven samples are refused", (status, problem["errors"][0]["pointer"]), (422, "/samples"))
@@ -292,7 +294,7 @@ def refuse():
     check("nothing of that was stored", post("/since", {"moment": "0001-01-01T00:00:00Z"}), (200, {"count": 12}))
 
 
-def read(ids):
+def read(ids: Any) -> None:
     first = lines("readings.jsonl")[0]
     stored = {
         "samples": first["samples"],
@@ -306,7 +308,7 @@ def read(ids):
     status, answer = get("/days", sensor="attic")
     for row in answer["rows"]:
         row["hours"].sort()  # a list is in the order in which the rows came in
-    days = [
+    days: list[dict[str, Any]] = [
         {"day": "2024-06-01", "readings": 1, "mean": 20.5, "highest": 20.5, "largest_swing": 0.0},
         {"day": "2024-06-02", "readings": 2, "mean": 24.312, "highest": 27.0, "largest_swing": 8.0},
         {"day": "2024-12-30", "readings": 1, "mean": 18.5, "highest": 18.5, "largest_swing": 8.0},
@@ -349,7 +351,7 @@ def read(ids):
     check("those that swing by more than 1.5", get("/restless", least="1.5"), (200, {"rows": restless}))
 
 
-def compute():
+def compute() -> None:
     samples = [0, 1, 2, 3, 4, 5, 6, 7]
     smooth = 0.0
     for sample in samples:

@@ -40,7 +40,7 @@ class Calibration(BaseHTTPRequestHandler):
             return self.answer(404, {"error": "no such sensor"})
         self.answer(200, {"value": float(asked["value"]) + OFFSETS[asked["sensor"]]})
 
-    def answer(self, status, body, headers=None):
+    def answer(self, status: int, body: object, headers: dict[str, str] | None = None) -> None:
         data = json.dumps(body).encode()
         self.send_response(status)
         for name, value in {"Content-Type": "application/json", "Content-Length": len(data), **(headers or {})}.items():
@@ -48,7 +48,7 @@ class Calibration(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def log_message(self, format, *args):
+    def log_message(self, format: str, *args: object) -> None:
         """Says nothing of each request."""
 
 

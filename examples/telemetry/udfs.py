@@ -36,7 +36,7 @@ def checksum(frame: bytes) -> str:
 @db.udf(batch_size=16)
 def smoothed(batch: db.Batch[Samples], weight: float = 0.5) -> db.Batch[float]:
     """Takes up to 16 rows at once, as models and vector libraries like it, and gives a value for each."""
-    results = []
+    results: list[float] = []
     for samples in batch:
         level = float(samples[0])
         for value in samples:
@@ -52,7 +52,7 @@ async def calibrated(sensor: str, value: float) -> float:
     return await asyncio.to_thread(_fetch, f"{os.environ['CALIBRATION_URL']}/calibrate?{query}")
 
 
-def _fetch(url):
+def _fetch(url: str) -> float:
     # A provider that turns a call away answers 429 or 503, with Retry-After: urllib raises it, the pool understands it.
     with urllib.request.urlopen(url, timeout=5) as answer:
         return json.load(answer)["value"]

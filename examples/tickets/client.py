@@ -11,6 +11,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
+from typing import Any
 
 DATA = Path(__file__).parent / "data"
 if len(sys.argv) != 2:
@@ -18,7 +19,7 @@ if len(sys.argv) != 2:
 ADDRESS = sys.argv[1].rstrip("/")
 
 
-def request(method, path, body=None, **parameters):
+def request(method: str, path: str, body: Any = None, **parameters: Any):
     """Sends a request; answers the status, what the body says, and the headers."""
     url = ADDRESS + path + ("?" + urllib.parse.urlencode(parameters) if parameters else "")
     data = None if body is None else json.dumps(body).encode()
@@ -30,22 +31,22 @@ def request(method, path, body=None, **parameters):
         return error.code, json.load(error), error.headers
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for what is as it has to be, and ends the program for what is not."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def get(path, **parameters):
+def get(path: str, **parameters: Any):
     return request("GET", "/desk" + path, **parameters)[:2]
 
 
-def post(path, body):
+def post(path: str, body: Any):
     return request("POST", "/desk" + path, body)[:2]
 
 
-def lines(name):
+def lines(name: str):
     return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
 
 
@@ -172,7 +173,7 @@ OPENED_IN_UTC = {"2024-05-02T09:30:00+02:00": "2024-05-02T07:30:00Z"}
 def fill():
     for row in lines("closed.jsonl"):
         check(f"closed ticket {row['number']} is stored as it was sent", post("/closed", row), (200, row))
-    ids = []
+    ids: list[Any] = []
     for row, computed in zip(lines("tickets.jsonl"), COMPUTED, strict=True):
         status, answer, headers = request("POST", "/desk/tickets", row)
         ids.append(answer.pop("id", None))
@@ -184,14 +185,14 @@ def fill():
     return ids
 
 
-def refuse():
+def refuse() -> None:
     broken = lines("tickets.jsonl")[2]
     status, problem = post("/tickets/strict", broken)
     check("the strict route refuses a claim that cannot be read", (status, problem["code"]), (400, "function_failed"))
     check("and says why", "could not convert string to float: 'a lot'" in problem["detail"], True)
     status, problem = post("/tickets", {**broken, "messages": [{"author": "olga", "text": 7, "internal": False}]})
     check("a message has a text", (status, problem["errors"][0]["pointer"]), (422, "/messages/0/text"))
-    fine = {**broken, "claim": "30", "subject": "Another", "opened": "2024-05-05T00:00:00Z", "messages": []}
+    fine: dict[str, Any] = {**broken, "claim": "30", "subject": "Another", "opened": "2024-05-05T00:00:00Z", "messages": []}
     status, answer = post("/tickets/strict", fine)
     check(
         "without messages there is no first text, and so no urgency",
@@ -200,7 +201,7 @@ def refuse():
     )
 
 
-def read(ids):
+def read(ids: Any) -> None:
     queue = [
         {"customer": "mia@example.org", "title": "Export is DOWN!!", "urgency": 12, "earlier": 4},
         {"customer": "Olga@example.com", "title": "Refund, urgent", "urgency": 4, "earlier": 0},
@@ -248,7 +249,7 @@ def read(ids):
     check("and another value", none, (200, {"rows": []}))
 
 
-def preview():
+def preview() -> None:
     row = lines("tickets.jsonl")[0]
     form = {name: row[name] for name in ("customer", "subject", "messages")}
     wanted = {"slug": "export-is-down", "urgency": 12, "earlier": 4}

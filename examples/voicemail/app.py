@@ -4,10 +4,6 @@
     cli service update app.py main -f
 """
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false, reportMissingImports=false
-# pyright: reportIndexIssue=false, reportOperatorIssue=false
-
 from array import array
 from uuid import UUID
 
@@ -34,7 +30,7 @@ def peak(recording: db.Audio) -> float:
 class Messages(Base, name="messages"):
     id = db.Column(value=uuid7(), primary_key=True)
     caller: db.String
-    recording: db.Audio
+    recording = db.Column(type=db.Audio)
     facts = recording.get_metadata()
     seconds = facts["streams"][0]["duration_seconds"].astype(db.Float)
     volume = peak(recording)

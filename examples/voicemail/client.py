@@ -13,9 +13,10 @@ import urllib.error
 import urllib.request
 import wave
 from array import array
+from typing import Any
 
 
-def request(method, path, body=None, headers=()):
+def request(method: str, path: str, body: Any = None, headers: Any = ()):
     """Sends a request; answers the status, the bytes, and the headers."""
     url = path if path.startswith("http") else ADDRESS + path
     sent = urllib.request.Request(url, body, dict(headers), method=method)
@@ -26,12 +27,12 @@ def request(method, path, body=None, headers=()):
         return error.code, error.read(), error.headers
 
 
-def get(path):
+def get(path: str):
     status, body, _ = request("GET", path)
     return status, json.loads(body)
 
 
-def send(path, content, **fields):
+def send(path: str, content: bytes, **fields: Any):
     """A form with fields and a recording, as a browser sends it."""
     parts = [(f'name="{name}"', value.encode()) for name, value in fields.items()]
     parts.append(('name="recording"; filename="message"', content))
@@ -41,14 +42,14 @@ def send(path, content, **fields):
     return status, json.loads(body)
 
 
-def check(what, found, wanted):
+def check(what: str, found: Any, wanted: Any) -> None:
     """Prints one line for a correct answer, and ends the program for a wrong one."""
     if found != wanted:
         sys.exit(f"WRONG  {what}\n  wanted {wanted}\n  found  {found}")
     print(f"ok     {what}")
 
 
-def recording(seconds, loudness, rate=8_000):
+def recording(seconds: float, loudness: Any, rate: int = 8_000):
     """A WAV file of a tone."""
     tone = (round(32_000 * loudness * math.sin(2 * math.pi * 440 * n / rate)) for n in range(int(seconds * rate)))
     file = io.BytesIO()
@@ -58,7 +59,7 @@ def recording(seconds, loudness, rate=8_000):
     return file.getvalue()
 
 
-def read_wave(content):
+def read_wave(content: bytes):
     """The seconds of a WAV file, and its loudest sample."""
     with wave.open(io.BytesIO(content)) as reader:
         samples = array("h", reader.readframes(reader.getnframes()))
@@ -66,7 +67,7 @@ def read_wave(content):
 
 
 def leave():
-    ids = {}
+    ids: dict[str, Any] = {}
     for caller, seconds, loudness in [("Ada", 1.5, 0.5), ("Ben", 0.5, 0.1), ("Ada", 2.0, 0.2)]:
         status, row = send("/messages", recording(seconds, loudness), caller=caller)
         found = (status, row["seconds"], round(row["volume"], 1))
@@ -75,7 +76,7 @@ def leave():
     return ids
 
 
-def listen(ids):
+def listen(ids: Any) -> None:
     status, answer = get("/messages?caller=Ada")
     found = [(row["caller"], row["seconds"]) for row in answer["rows"]]
     check("the messages of a caller", (status, found), (200, [("Ada", 1.5), ("Ada", 2.0)]))
@@ -95,12 +96,12 @@ def listen(ids):
     check("a message that does not exist", (status, problem["code"]), (404, "row_not_found"))
 
 
-def measure():
+def measure() -> None:
     check("a measurement", send("/measure", recording(0.25, 0.5)), (200, {"seconds": 0.25, "volume": 0.49}))
     check("stores nothing", len(get("/messages")[1]["rows"]), 3)
 
 
-def refuse():
+def refuse() -> None:
     head = recording(1, 0.5)[:44]
     for what, content in [("no sound", head), ("a text", b"Hello, are you there?"), ("an empty file", b"")]:
         status, problem = send("/messages", content, caller="Cem")

@@ -187,6 +187,8 @@ class _ModelMeta(type):
     @property
     def is_bound(cls) -> bool: ...
     def table_path(cls) -> str: ...
+    def __getattr__(cls, name: str) -> Any:
+        """A column that the body of the class does not declare: of the base of a view, or of its iterator."""
 
 class TableModel(metaclass=_ModelMeta):
     """The base of models. A subclass becomes a table: `class Docs(Base, name="docs"):`. With `base=` it is a view."""
@@ -244,6 +246,23 @@ def query(function: None = None, *, return_scalar: bool = False) -> Callable[[Ca
 def model_base(cls_name: str = "TableModel") -> type[TableModel]:
     """Makes a new base: its subclasses are the models of one application."""
 
+@overload
+def Column(
+    type: type[_T],
+    value: None = None,
+    primary_key: bool | None = None,
+    stored: bool | None = None,
+    media_validation: Literal["on_write", "on_read"] | None = None,
+    destination: str | PathLike[str] | None = None,
+    custom_metadata: Any = None,
+    comment: str | None = None,
+    renamed_from: str | None = None,
+    default: Any = None,
+) -> _T:
+    """A column with options: `id = Column(value=uuid7(), primary_key=True)`, `state = Column(type=String, default="new")`.
+    Lines below it can read it: type checkers follow an assignment, and not a name with an annotation alone."""
+
+@overload
 def Column(
     type: Any = None,
     value: Any = None,
@@ -255,8 +274,7 @@ def Column(
     comment: str | None = None,
     renamed_from: str | None = None,
     default: Any = None,
-) -> Any:
-    """A column with options: `id = Column(value=uuid7(), primary_key=True)`, `state = Column(type=String, default="new")`."""
+) -> Any: ...
 
 class BtreeIndex:
     """An index for fast lookups, ranges and orders by its columns."""

@@ -105,7 +105,7 @@ def test_pyright_takes_queries_with_parameters_and_columns_called_like_verbs(tmp
             r.add_query_route(path="/few", query=few, method="get")
             r.add_query_route(path="/every", query=every)
             r.add_query_route(path="/none", query=len)
-            Plain.whre(Plain.n > 1)
+            Plain.where(Plain.n > 1).selct(Plain.n)
             """
         )
     )
@@ -122,12 +122,14 @@ TYPED = {
 IMPORT = "from appdb.testing import ScratchDatabase\n"
 
 
-def strict(folder):
+# The pages declare columns by annotations alone, which pyright takes for unbound names and for values that may be None.
+RELAXED = {"reportUnboundVariable": False, "reportOptionalOperand": False, "reportUnusedImport": False}
+
+
+def strict(folder, relaxed=RELAXED):
     """pyright's findings in strict mode: the text of the line, and the message."""
     config = {"include": ["."], "extraPaths": [str(CHECKOUT / "python")], "pythonVersion": "3.11"}
-    # A model's column is declared by its annotation alone, which pyright takes for an unbound name and for a value that
-    # may be None.
-    config |= {"typeCheckingMode": "strict", "reportUnboundVariable": False, "reportOptionalOperand": False, "reportUnusedImport": False}
+    config |= {"typeCheckingMode": "strict", **relaxed}
     (folder / "pyrightconfig.json").write_text(json.dumps(config))
     program = CHECKOUT / "node_modules" / ".bin" / "pyright"
     done = subprocess.run(
@@ -158,3 +160,52 @@ def test_pyright_is_strict_on_the_page_of_tests(tmp_path):
     columns = ("loud = upper(title)", "short = initials(title)")
     found = [one for one in strict(tmp_path) if not one.startswith(columns)]
     assert found == [], "\n".join(found)
+
+
+def test_pyright_is_strict_on_columns_that_are_assigned_and_on_views(tmp_path):
+    (tmp_path / "app.py").write_text(
+        textwrap.dedent(
+            """
+            from datetime import date, timedelta
+            from decimal import Decimal
+
+            import appdb as db
+            from appdb.functions import count, upper, uuid7
+            from appdb.functions.string import string_splitter
+
+            Base = db.model_base()
+
+            class Docs(Base, name="docs"):
+                id = db.Column(value=uuid7(), primary_key=True)
+                title = db.Column(type=db.String)
+                body = db.Column(type=db.String | None)
+                day = db.Column(type=db.Date)
+                price = db.Column(type=db.Float)
+                loud = upper(title)
+                share = 2 * price * Decimal("0.5") - price
+                later = day + timedelta(days=1)
+                old = day < date(2024, 1, 1)
+                text = round(price, 1).astype(db.String)
+
+            class Parts(Base, name="parts", base=Docs, iterator=string_splitter(Docs.body, separators="sentence")):
+                pass
+
+            @db.query
+            def parts(least: int):
+                found = Parts.where((Parts.pos >= least) & (Docs.old == False)).order_by(Parts.pos)
+                return found.select(Parts.title, Parts.text, n=count(Parts.pos))
+
+            Base.create_all("main")
+            Docs.insert(title="x")
+            docs = db.get_table("main/docs")
+            rs = docs.where(docs.title == "x").order_by(docs.score, asc=False).limit(3).collect()
+            frame = rs.to_pandas()
+            docs.insert([{"title": "x"}])
+            for row in docs.cursor():
+                print(row["title"], frame.shape, rs[0]["title"])
+            made = db.create_table("t", {"n": db.Int, "m": db.Int | None})
+            print(made.count(), docs.title.upper())
+            """
+        )
+    )
+    assert strict(tmp_path, {}) == []

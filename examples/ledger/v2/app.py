@@ -1,8 +1,5 @@
 """A ledger, a year later. What differs from its first version is marked with NEW."""
 
-# A name declared with a colon (`cents: db.Int`) is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportAttributeAccessIssue=false, reportOperatorIssue=false
-
 from datetime import date
 
 import appdb as db
@@ -31,15 +28,15 @@ class Entries(Base, name="postings", renamed_from="entries"):
     journal = db.Column(type=db.String, primary_key=True)
     line = db.Column(type=db.Int, primary_key=True)
 
-    account: db.String
-    cents: db.Int
+    account = db.Column(type=db.String)
+    cents = db.Column(type=db.Int)
     # NEW: another name, and it may be null now. Without renamed_from= the old column would be dropped with its values.
     text = db.Column(type=db.String | None, renamed_from="memo")
-    booked: db.Date
+    booked = db.Column(type=db.Date)
     # NEW: was an Int. Every Int of the table is a Float without loss, which the update checks before.
-    percent: db.Float
-    people: db.Int | None
-    rate: db.Float | None
+    percent = db.Column(type=db.Float)
+    people = db.Column(type=db.Int | None)
+    rate = db.Column(type=db.Float | None)
 
     # What // and % give for negative numbers is what they give in Python: they round down, towards minus infinity.
     euros = cents // 100

@@ -1,8 +1,5 @@
 """Tickets of former years, and what a new ticket wants to know of them."""
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 import appdb as db
 import appdb.functions as fn
 
@@ -11,7 +8,7 @@ Base = db.model_base()
 
 class Closed(Base, name="closed_tickets"):
     number = db.Column(type=db.Int, primary_key=True)
-    customer: db.String
+    customer = db.Column(type=db.String)
     subject: db.String
     hours: db.Float
     is_happy: db.Bool | None

@@ -1,8 +1,5 @@
 """The tickets that are open."""
 
-# A name declared with a colon is a column on the lines below it; type checkers cannot know that.
-# pyright: reportUnboundVariable=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
-
 from typing import TypedDict
 
 import appdb as db
@@ -22,12 +19,12 @@ class Tickets(Base, name="tickets"):
     """A ticket comes in with the messages so far; everything below them is made of what was sent."""
 
     id = db.Column(value=fn.uuid7(), primary_key=True)
-    customer: db.String
-    subject: db.String
+    customer = db.Column(type=db.String)
+    subject = db.Column(type=db.String)
     opened: db.Timestamp
-    language: db.String | None
-    claim: db.String | None
-    messages: db.Json[list[Message]]
+    language = db.Column(type=db.String | None)
+    claim = db.Column(type=db.String | None)
+    messages = db.Column(type=db.Json[list[Message]])
 
     # Text: functions, and the same as methods.
     title = fn.strip(fn.removeprefix(subject.strip(), "Re:"))

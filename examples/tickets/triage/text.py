@@ -35,7 +35,7 @@ def greeting(customer: str, language: str | None, formal: bool = True) -> str:
 
 
 @db.udf
-def topics(texts: list) -> list:
+def topics(texts: list[str]) -> list[str]:
     """A Json list in, a Json list out: the words that begin with #, sorted, each once."""
     return sorted({word.lower() for text in texts for word in re.findall(r"#(\w+)", text)})
 
