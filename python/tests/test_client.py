@@ -20,6 +20,7 @@ def server(tmp_path, monkeypatch):
     monkeypatch.setenv("SERVICE_HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     yield made
+    databases._open.clear()  # Each keeps a connection.
     made.shutdown()
     made.server_close()
 
