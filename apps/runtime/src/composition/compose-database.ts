@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
+import { PROGRAMS_FOLDER } from "@appdb/contract/program-code";
 import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { readLimitedUse, readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
@@ -22,6 +23,8 @@ import { DatabaseUse } from "../databases/database-use.ts";
 import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
+import { ProgramFunctions } from "../databases/program-functions.ts";
+import { ProgramLeases } from "../databases/program-leases.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
 import { TableWrites } from "../databases/table-writes.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
@@ -62,6 +65,9 @@ export interface DatabasePodDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
+  /** Functions of running programs. */
+  readonly programs: ProgramLeases;
+  readonly program_functions: ProgramFunctions;
   readonly writes: TableWrites;
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
@@ -105,9 +111,20 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const steady = createSteadyClock();
   const limits = { ...spec.limits, workers: spec.resources.workers };
   const runtimes = createTreeRuntimes(spec.files_folder, spec.runtime);
-  const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
+  const programFunctions = new ProgramFunctions(join(spec.data_folder, "program-functions.json"));
+  const folder = join(spec.data_folder, "manifests");
+  const manifests = new TreeManifests({ folder, runtimes, programs: programFunctions, log });
+  const programs = new ProgramLeases({
+    folder: join(spec.data_folder, PROGRAMS_FOLDER),
+    clock: steady,
+    python: spec.runtime.python_version,
+    onChange() {
+      queryWorkers.endUnused();
+      writes.endPrograms();
+    },
+  });
   const createRunner: CreateFillRunner = (database, ...job) =>
-    createFillRunner({ limits, log, runtimes, mediaOf: () => spec.media }, database, ...job);
+    createFillRunner({ limits, log, runtimes, programs: programs.code, mediaOf: () => spec.media }, database, ...job);
   const isInBucket = spec.media.objects !== undefined;
   const mediaLimit = spec.media_gb === undefined ? undefined : spec.media_gb * GB;
   const disk = new DiskGuard({
@@ -160,6 +177,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     limits,
     runtimes,
+    programs: programs.code,
     manifests,
     mediaOf: () => spec.media,
     printAddress,
@@ -178,7 +196,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     row_files: rowFiles,
     workers: queryWorkers,
     createRunner,
-    findCode: hostedCode(sql, manifests),
+    findCode: hostedCode({ sql, manifests, programs, runtimes }),
   });
   const sqlReads = new SqlReads({
     database,
@@ -268,6 +286,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     databases,
     runtimes,
     manifests,
+    programs,
+    program_functions: programFunctions,
     writes,
     row_files: rowFiles,
     reads,
@@ -282,6 +302,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
+      programs[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
       await writes[Symbol.asyncDispose]();
