@@ -91,7 +91,7 @@ class Connection:
         if response.status >= 300:
             with answer:
                 error = _refused(server, full, response)
-            if not is_stream and self._is_restored(path, error):
+            if self._is_restored(path, error) and not is_stream:
                 return self.send(method, path, body, query, headers)
             raise error
         return answer
