@@ -56,8 +56,8 @@ test("a function of a started file works on a hosted database until the program 
   expect(leases(project)).toHaveLength(2);
   expect(await runFile(project, "other.py", OTHER)).toBe("['a?', 'b?', 'c?']\n");
   // the program restores its functions after the database slept
-  await expectExit(project, 0, "db", "stop", MAIN, "--wait");
-  await expectExit(project, 0, "db", "start", MAIN, "--wait");
+  await expectExit(project, 0, "db", "stop", MAIN);
+  await expectExit(project, 0, "db", "start", MAIN);
   await eventually(async () => expect(leases(project)).toHaveLength(2), { timeout_ms: ENDED_MS });
   second.kill("SIGTERM");
   first.kill("SIGKILL");

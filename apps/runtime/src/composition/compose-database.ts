@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
 import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { PROGRAMS_FOLDER } from "@appdb/contract/program-code";
@@ -117,6 +118,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const programs = new ProgramLeases({
     folder: join(spec.data_folder, PROGRAMS_FOLDER),
     clock: steady,
+    limits: PROGRAM_LIMITS,
     python: spec.runtime.python_version,
     onChange() {
       queryWorkers.endUnused();

@@ -5,7 +5,7 @@ import { appError } from "@appdb/contract/errors";
 import type { ManifestFunction } from "@appdb/contract/manifest";
 import {
   PROGRAM_LEASE_SECONDS,
-  PROGRAM_LIMITS,
+  type PROGRAM_LIMITS,
   type ProgramCodeRequest,
   type ProgramLease,
 } from "@appdb/contract/routes/programs";
@@ -29,6 +29,7 @@ export interface ProgramLeasesDeps {
   readonly folder: string;
   /** A clock that cannot be set. */
   readonly clock: Clock;
+  readonly limits: typeof PROGRAM_LIMITS;
   /** `3.12`: the Python of the database's workers, if it is known. */
   readonly python: string | undefined;
   /** Called when functions have ended or were added: workers may have been started with or without them. */
@@ -143,7 +144,7 @@ export class ProgramLeases implements Disposable {
   }
 
   #checkLimit(limit: keyof typeof PROGRAM_LIMITS, used: number, more: number): void {
-    const value = PROGRAM_LIMITS[limit];
+    const value = this.#deps.limits[limit];
     if (used + more <= value) return;
     throw appError("program_quota", {
       detail: `The database has ${used} of ${value} ${limit}, and the request needs ${more} more. Nothing was stored.`,
