@@ -79,10 +79,15 @@ export async function runFile(project: TestProject, name: string, text: string):
 }
 
 /** Starts a program and waits until its file says that it is ready. */
-export async function startProgram(project: TestProject, name: string, text: string): Promise<ChildProcess> {
+export async function startProgram(
+  project: TestProject,
+  name: string,
+  text: string,
+  output: "ignore" | "pipe" = "ignore",
+): Promise<ChildProcess> {
   writeFile(project, `${name}.py`, text);
   const { env, python } = await environment(project);
-  const child = spawn(python, [`${name}.py`], { cwd: project.folder, env, stdio: ["ignore", "ignore", "inherit"] });
+  const child = spawn(python, [`${name}.py`], { cwd: project.folder, env, stdio: ["ignore", output, "inherit"] });
   await eventually(
     async () => {
       if (child.exitCode !== null) throw new Error(`${name}.py ended with ${child.exitCode}`);
