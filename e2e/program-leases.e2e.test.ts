@@ -8,7 +8,7 @@ import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { startWithAcme } from "./support/hosted.ts";
 import { PRINTED, program, runFile, runNotebook, startProgram } from "./support/programs.ts";
-import { expectExit, makeProject } from "./support/served.ts";
+import { expectExit, makeProject, writeFile } from "./support/served.ts";
 
 const MAIN = "cloud://acme:main";
 /** A lease ends a minute after its last renewal. */
