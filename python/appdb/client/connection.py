@@ -33,7 +33,8 @@ class Connection:
     def call(self, method, path, document=None, query=None, headers=None):
         """Sends a JSON document and returns the one of the response. Raises Error."""
         body = None if document is None else json.dumps(document, allow_nan=False).encode()
-        with self.send(method, path, body, query, {"content-type": "application/json", **(headers or {})}) as answer:
+        kind = {} if body is None else {"content-type": "application/json"}  # Servers refuse an empty body of that type.
+        with self.send(method, path, body, query, {**kind, **(headers or {})}) as answer:
             return answer.json()
 
     def events(self, path, document, progress=None):

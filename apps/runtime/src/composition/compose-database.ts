@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
 import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { PROGRAMS_FOLDER } from "@appdb/contract/program-code";
+import { PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
 import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { readLimitedUse, readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
