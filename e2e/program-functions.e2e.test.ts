@@ -1,98 +1,22 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "@appdb/testkit/eventually";
 import { ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { startWithAcme } from "./support/hosted.ts";
-import { ensurePythonTools } from "./support/python-tools.ts";
+import {
+  AFTER,
+  environment,
+  FUNCTIONS,
+  PRINTED,
+  program,
+  runFile,
+  runNotebook,
+  startProgram,
+} from "./support/programs.ts";
 import { expectExit, makeProject, writeFile } from "./support/served.ts";
-
-/** A program with a function of its own, which then waits to be killed. The file says when it is ready. */
-const program = (name: string, mark: string, table: string) => `
-import sys
-import time
-
-import appdb as db
-
-MARK = "${mark}"
-
-
-def marked(text):
-    return text + MARK
-
-
-@db.udf
-def summarize(body: str) -> str:
-    return marked(body)
-
-
-docs = db.create_table("main/${table}", {"id": db.Int, "body": db.String}, primary_key="id", if_exists="replace")
-docs.insert(id=1, body="a")
-docs.add_computed_column(summary=summarize(docs.body))
-docs.insert(id=2, body="b")
-assert docs.order_by(docs.id).collect()["summary"] == ["a" + MARK, "b" + MARK]
-assert docs.where(docs.id == 1).select(x=summarize(docs.body + "!")).collect()["x"] == ["a!" + MARK]
-open("${name}.ready", "w").close()
-time.sleep(600)
-`;
-
-const AFTER = `
-import appdb as db
-
-docs = db.get_table("main/docs")
-try:
-    docs.insert(id=3, body="c")
-except db.Error as error:
-    print(error.code, error.detail, error.hint, sep="\\n")
-print(docs.insert(id=4, body="d", on_error="ignore"))
-print(docs.order_by(docs.id).collect()["summary"], docs.errors()[0]["function"])
-try:
-    docs.recompute_columns("summary")
-except db.Error as error:
-    print(error.code)
-from functions import summarize
-
-docs.add_computed_column(summary=summarize(docs.body), if_exists="replace")
-print(docs.order_by(docs.id).collect()["summary"])
-`;
-const FUNCTIONS = `import appdb as db
-
-
-@db.udf
-def summarize(body: str) -> str:
-    return body + " of a module"
-`;
-
-async function environment(project: TestProject): Promise<{ python: string; env: NodeJS.ProcessEnv }> {
-  const python = join(await ensurePythonTools("library"), "python");
-  const own = { PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1" };
-  return { python, env: { ...process.env, ...project.env, ...own } };
-}
-
-async function runFile(project: TestProject, name: string, text: string): Promise<string> {
-  writeFile(project, name, text);
-  const { env, python } = await environment(project);
-  const { stdout } = await promisify(execFile)(python, [name], { cwd: project.folder, env });
-  return stdout;
-}
-
-/** Starts a program and waits until its file says that it is ready. */
-async function startProgram(project: TestProject, name: string, text: string): Promise<ChildProcess> {
-  writeFile(project, `${name}.py`, text);
-  const { env, python } = await environment(project);
-  const child = spawn(python, [`${name}.py`], { cwd: project.folder, env, stdio: ["ignore", "ignore", "inherit"] });
-  await eventually(
-    async () => {
-      if (child.exitCode !== null) throw new Error(`${name}.py ended with ${child.exitCode}`);
-      expect(existsSync(join(project.folder, `${name}.ready`))).toBe(true);
-    },
-    { timeout_ms: 60_000 },
-  );
-  return child;
-}
 
 async function killProgram(project: TestProject, child: ChildProcess, left: number): Promise<void> {
   child.kill("SIGKILL");
@@ -105,7 +29,7 @@ test("a function of a started file works until the program is killed", async () 
   await using project = await makeProject("");
   writeFile(project, "functions.py", FUNCTIONS);
   await expectExit(project, 0, "daemon", "start");
-  const child = await startProgram(project, "first", program("first", "?", "docs"));
+  const child = await startProgram(project, "first", program("first", "?", "main/docs"));
   await killProgram(project, child, 0);
   expect((await runFile(project, "after.py", AFTER)).split("\n")).toEqual([
     "function_missing",
@@ -123,8 +47,8 @@ test("two programs with a function of the same name do not disturb each other", 
   await using project = await makeProject("");
   await expectExit(project, 0, "daemon", "start");
   const [first, second] = await Promise.all([
-    startProgram(project, "first", program("first", " 1", "docs")),
-    startProgram(project, "second", program("second", " 2", "others")),
+    startProgram(project, "first", program("first", " 1", "main/docs")),
+    startProgram(project, "second", program("second", " 2", "main/others")),
   ]);
   await killProgram(project, first, 1);
   const still = `import appdb as db
@@ -145,51 +69,10 @@ test("the blocks of library.md about functions of a program print what they say"
   expect(await runFile(project, "page.py", script)).toBe(blocks.map(([, , output]) => output).join(""));
 }, 240_000);
 
-const CELLS = [
-  `import appdb as db
-docs = db.create_table("main/docs", {"body": db.String}, if_exists="replace")
-docs.insert([{"body": "Emma"}, {"body": "Ulysses"}])
-LONG = 5`,
-  `@db.udf
-def summarize(body: str) -> str:
-    return body[:LONG]
-docs.add_computed_column(summary=summarize(docs.body))
-print(docs.collect()["summary"])`,
-  `LONG = 2
-print(docs.select(x=summarize(docs.body)).collect()["x"])`,
-  `@db.udf
-async def summarize(body: str) -> str:
-    return body.upper()
-docs.add_computed_column(summary=summarize(docs.body), if_exists="replace")
-docs.insert(body="new")
-print(docs.collect()["summary"])`,
-  `docs.add_computed_column(turned=docs.body.apply(lambda text: text[::-1], db.String))
-print(docs.collect()["turned"])`,
-];
-const RUN_CELLS = `import json
-
-import nbformat
-from nbclient import NotebookClient
-
-cells = [nbformat.v4.new_code_cell(cell) for cell in json.load(open("cells.json"))]
-book = nbformat.v4.new_notebook(cells=cells)
-NotebookClient(book, timeout=120, kernel_name="python3").execute()
-print("".join(o.text for c in book.cells for o in c.outputs if o.get("name") == "stdout"), end="")
-`;
-
 test("a notebook defines, uses and redefines functions", async () => {
   await using project = await makeProject("");
   await expectExit(project, 0, "daemon", "start");
-  const places = ["JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"];
-  for (const name of places) project.env[name] = join(project.folder, name.toLowerCase());
-  writeFile(project, "cells.json", JSON.stringify(CELLS));
-  expect((await runFile(project, "run_cells.py", RUN_CELLS)).split("\n")).toEqual([
-    "['Emma', 'Ulyss']",
-    "['Em', 'Ul']",
-    "['EMMA', 'ULYSSES', 'NEW']",
-    "['ammE', 'sessylU', 'wen']",
-    "",
-  ]);
+  expect(await runNotebook(project, "main")).toEqual(PRINTED);
 }, 240_000);
 
 const SUITE: Readonly<Record<string, string>> = {
@@ -242,26 +125,4 @@ test("functions of test modules and conftest work in both import modes", async (
     const done = await promisify(execFile)(python, args, { cwd: project.folder, env }).catch((error) => error);
     expect(`${done.stdout}${done.stderr}`).toMatch(/\n1 passed in /);
   }
-}, 240_000);
-
-test("a hosted database refuses functions of a program", async () => {
-  await using project = await makeProject("");
-  await startWithAcme(project);
-  const text = `import appdb as db
-docs = db.create_table("cloud://acme:main/docs", {"body": db.String})
-@db.udf
-def summarize(body: str) -> str:
-    return body
-for call in (lambda: docs.add_computed_column(x=summarize(docs.body)), docs.select(x=summarize(docs.body)).collect):
-    try:
-        call()
-    except db.Error as error:
-        print(error.code, error.detail, error.hint, sep="\\n")
-`;
-  const refusal = [
-    "function_missing",
-    "summarize is defined in this program. A hosted database runs functions of its project files only.",
-    "Move it into a module of the project, for example functions.py, and run: cli db update",
-  ];
-  expect((await runFile(project, "hosted.py", text)).split("\n")).toEqual([...refusal, ...refusal, ""]);
 }, 240_000);

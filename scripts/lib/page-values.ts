@@ -9,6 +9,7 @@ import { MAX_JOINS, MAX_SORT_KEYS } from "@appdb/contract/query";
 import { MAX_ENVIRONMENT_FILES, MAX_ENVIRONMENT_LENGTH } from "@appdb/contract/routes/control-databases";
 import { MAX_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
 import { SQL_CHARACTERS } from "@appdb/contract/routes/data-queries";
+import { PROGRAM_LEASE_SECONDS, PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
 import * as psql from "@appdb/contract/routes/psql";
 import { MAX_PATTERNS } from "@appdb/contract/service-toml";
 import * as texts from "@appdb/contract/text-lengths";
@@ -55,6 +56,8 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     KEEP_ENDED_JOBS_DAYS,
     MAX_READS,
     MAX_STATEMENTS,
+    PROGRAM_LEASE_SECONDS,
+    PROGRAM_LIMITS,
     READER_TEMP_MB,
     SQL_CHARACTERS,
     PSQL_SESSIONS: psql.PSQL_SESSIONS,

@@ -31,6 +31,7 @@ import { addOperationRoutes } from "./control-plane/operations/operations-routes
 import { addOrganizationRoutes } from "./control-plane/organizations/organizations-routes.ts";
 import { createFindOrg } from "./control-plane/organizations/organizations-store.ts";
 import { addPsqlRoutes } from "./control-plane/psql/psql-routes.ts";
+import { addProgramRoutes } from "./control-plane/rows/program-routes.ts";
 import { addRowRoutes } from "./control-plane/rows/rows-routes.ts";
 import { addTableChangeRoutes } from "./control-plane/rows/table-change-routes.ts";
 import { addSchemaRoutes } from "./control-plane/schema/schema-routes.ts";
@@ -218,6 +219,7 @@ function addResourceRoutes(app: FastifyInstance, routes: ControlRoutes, deps: Se
   addDeployRoutes(routes, deps);
   addRowRoutes(routes, streaming);
   addPsqlRoutes(routes, { ...deps, line_streams: lineStreams });
+  addProgramRoutes(routes, deps);
   addTableChangeRoutes(routes, { ...deps, line_streams: lineStreams });
   addMediaRoutes(routes, deps);
   addOperationRoutes(routes, { ...deps, stopping: stopping.signal });

@@ -5,9 +5,12 @@ import * as z from "zod";
  * as a module of its own, named after its content. Only a worker reads the content.
  */
 const MODULE = /^appdb_program_[0-9a-f]{32}$/;
-const MAX_MODULES = 200;
+export const MAX_MODULES = 200;
 /** Of one module, in base64. */
-const MAX_CONTENT = 32 * 1024 * 1024;
+export const MAX_CONTENT = 32 * 1024 * 1024;
+
+/** The folder with the functions of programs, in the data of a hosted database. */
+export const PROGRAMS_FOLDER = "programs";
 
 export const programSchema = z.strictObject({
   /** Process on the daemon's machine. Its modules are deleted when it has ended. */

@@ -22,6 +22,8 @@ export const runtimeSchema = z.strictObject({
   /** Folders on PYTHONPATH so that `appdb` and msgpack can be imported when the environment lacks them. */
   library_paths: z.array(z.string()),
   env: z.record(z.string(), z.string()),
+  /** The minor version of `python`, `3.12`, if it is known: that of a hosted database. */
+  python_version: z.string().optional(),
   /** Worker processes of each service, if the project's entry of the local database sets them. */
   workers: z.int().min(1).optional(),
   /** The prefix of the `python` command in a sandbox: program and arguments. It reads Python's environment from

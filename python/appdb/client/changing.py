@@ -59,7 +59,7 @@ def declare(name, schema, options, base=None, iterator=None):
 
 def create(database, path, declared, if_exists, on_error="abort", dry_run=False):
     """Creates a declared table or view, or only checks that it can. Returns whether it was created."""
-    code, documents = request_code(database.is_local, callers([declared], []))
+    code, documents = request_code(database, callers([declared], []))
     change = {
         "change": "create_table",
         "table": path,
@@ -125,7 +125,7 @@ def _add(table, columns, if_exists, on_error):
     made = list(body.columns.values())
     calls = [(f"column '{column.name}'", column.value) for column in made]
     database = table.__appdb_database__
-    code, documents = request_code(database.is_local, calls)
+    code, documents = request_code(database, calls)
     change = {
         "change": "add_columns",
         "table": declared.path,
@@ -210,7 +210,7 @@ def _add_index(table, index, if_exists):
     calls = [("an embedding index", column.value) for column in hidden]
     calls += [("an embedding index", value) for value in getattr(made, "embeds", {}).values()]
     database = table.__appdb_database__
-    code, documents = request_code(database.is_local, calls)
+    code, documents = request_code(database, calls)
     change = {
         "change": "add_index",
         "table": declared.path,

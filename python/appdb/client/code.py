@@ -46,27 +46,22 @@ class Code:
         }
 
 
-def request_code(is_local, callers):
+def request_code(database, callers, lasts=True):
     """The code of a request, for `(place, expression or None)` pairs: (Code, its part of the request).
 
+    A hosted database gets the functions of the program before the request. `lasts`: a column may call them after it.
     Raises Error for functions that cannot be sent.
     """
     functions = called_functions(callers, may_travel=True)
-    if not is_local:
-        _refuse_own(functions.values())
     code = Code(functions.values())
-    documents = {**code.documents(functions), "runtime": code.runtime() if is_local else None}
-    return code, {**documents, "program": code.sent.document()} if code.sent else documents
-
-
-def _refuse_own(functions):
-    for function in functions:
-        if place_of_id(function.id) is not None:
-            raise Error(
-                f"{function.owner.__name__} is defined in this program. A hosted database runs functions of its project files only.",
-                "Move it into a module of the project, for example functions.py, and run: cli db update",
-                "function_missing",
-            )
+    documents = {**code.documents(functions), "runtime": code.runtime() if database.is_local else None}
+    if not code.sent:
+        return code, documents
+    if database.is_local:
+        return code, {**documents, "program": code.sent.document()}
+    own = [code.sent.named(one) for one in documents["functions"] if place_of_id(one["id"]) is not None]
+    database.lease().keep(code.sent.modules(), own, lasts)
+    return code, documents
 
 
 def _library_paths(more):

@@ -27,12 +27,14 @@ class Connection:
     def __init__(self, find):
         self._find = find
         self._pool = _Pool()
+        self.restore = None  # Stores functions of the program again; returns whether the database had lost them.
         self.takes_columns = None  # Whether the server knows frames of columns; None: it was not asked.
 
     def call(self, method, path, document=None, query=None, headers=None):
         """Sends a JSON document and returns the one of the response. Raises Error."""
         body = None if document is None else json.dumps(document, allow_nan=False).encode()
-        with self.send(method, path, body, query, {"content-type": "application/json", **(headers or {})}) as answer:
+        kind = {} if body is None else {"content-type": "application/json"}  # Servers refuse an empty body of that type.
+        with self.send(method, path, body, query, {**kind, **(headers or {})}) as answer:
             return answer.json()
 
     def events(self, path, document, progress=None):
@@ -89,8 +91,17 @@ class Connection:
             response.will_close = True
         if response.status >= 300:
             with answer:
-                raise _refused(server, full, response)
+                error = _refused(server, full, response)
+            if self._is_restored(path, error) and not is_stream:
+                return self.send(method, path, body, query, headers)
+            raise error
         return answer
+
+    def _is_restored(self, path, error):
+        """Whether a request failed because the database had lost functions of this program, which it has again."""
+        if error.code not in ("function_missing", "program_not_found") or path.startswith("/programs"):
+            return False
+        return self.restore is not None and self.restore()
 
     def _reach(self):
         server = self._find()

@@ -1,5 +1,6 @@
 """A database that the program uses: its connection, its files, and the definitions of its tables."""
 
+import os
 import weakref
 
 from appdb.client.cells import Files
@@ -16,13 +17,27 @@ class Database:
     def __init__(self, target):
         self.target = target
         self.connection = Connection(lambda: find_server(target.organization, target.database))
+        self.connection.restore = self._restore
         self.files = Files(self.connection)
+        self._lease = None
         self._declared = weakref.WeakValueDictionary()  # By path, so that all of the program's tables share their columns.
 
     @property
     def is_local(self):
         """Whether it is one of this machine."""
         return self.target.organization is None
+
+    def lease(self):
+        """The functions of this process in a hosted database."""
+        if self._lease is None or self._lease.pid != os.getpid():
+            from appdb.client.leases import Lease
+
+            self._lease = Lease(self.connection)
+        return self._lease
+
+    def _restore(self):
+        """Stores the functions of this process again if the database has lost them. Returns whether it had."""
+        return self._lease is not None and self._lease.pid == os.getpid() and self._lease.restore()
 
     def table_path(self, path, rest=""):
         """The path of a route of a table: `/tables/reports%2Fdocs/rows`."""

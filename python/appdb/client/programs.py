@@ -33,6 +33,10 @@ class Sent:
         modules = [b64encode(content).decode() for content in dict.fromkeys(self._contents.values())]
         return {"pid": os.getpid(), "modules": modules}
 
+    def modules(self):
+        """The contents by the names of their modules."""
+        return {_module(self._digests[place]): content for place, content in self._contents.items()}
+
     def digest(self, id):
         """The digest of a function's code; None for one of a module."""
         return self._digests.get(place_of_id(id))
@@ -42,12 +46,16 @@ class Sent:
         if isinstance(value, str):
             place, colon, name = value.partition(":")
             digest = self._digests.get(place) if place.startswith(PREFIX) else None
-            return value if digest is None else f"{PREFIX}{digest[:32]}{colon}{name}"
+            return value if digest is None else f"{_module(digest)}{colon}{name}"
         if isinstance(value, dict):
             return {key: self.named(one) for key, one in value.items()}
         if isinstance(value, list):
             return [self.named(one) for one in value]
         return value
+
+
+def _module(digest):
+    return f"{PREFIX}{digest[:32]}"
 
 
 def import_folders():

@@ -151,7 +151,8 @@ class BoundQuery(Query):
         document = self.document()
         addresses = {name: expr.asked for name, expr in self._named() if isinstance(expr, FileAddress)}
         database = self._database
-        code, documents = request_code(database.is_local, [("the query", expr) for expr in self.expressions()])
+        calls = [("the query", expr) for expr in self.expressions()]
+        code, documents = request_code(database, calls, lasts=False)
         body = code.sent.named({"query": document, **documents})
         if timeout is not None:
             body["timeout_ms"] = _milliseconds(timeout)

@@ -72,5 +72,8 @@ def _failure(error):
     if isinstance(error, Missing):
         return error
     if isinstance(error, ModuleNotFoundError):
-        return Missing(f"it needs the module {error.name}, which the worker's Python does not find")
+        return Missing(
+            f"it needs the module {error.name}, which the worker's Python does not find: "
+            "add its package to the dependencies of the project, or its file to the project"
+        )
     return Missing(f"it cannot be loaded: {type(error).__name__}: {error}")

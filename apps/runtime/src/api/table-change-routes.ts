@@ -3,6 +3,7 @@ import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { makesDatabase } from "@appdb/contract/routes/table-changes";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { openKnown } from "../databases/open-known.ts";
+import { storeProgram } from "../databases/program-processes.ts";
 import { changeDatabase, readDefinition, readHistory } from "../databases/table-changes.ts";
 import { findBrokenByChange, type RunningService, runningOf } from "../services/broken-services.ts";
 import type { Handlers } from "./json-api.ts";
@@ -23,7 +24,7 @@ export function tableChangeHandlers(
         if (isFirst) return await deps.databases.open(target.database);
         return makesDatabase(body.change) ? await deps.databases.find(target.database) : await openKnown(deps, db);
       };
-      if (body.program !== null) deps.programs.store(body.program);
+      if (body.program !== null) storeProgram(deps.programs, body.program);
       return async (emit, signal) => {
         const { copy: onMove, keepCode: onApplied } = deps.manifests;
         const { manifest, plan } = await changeDatabase(

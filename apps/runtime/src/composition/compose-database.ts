@@ -1,6 +1,8 @@
 import { join } from "node:path";
 import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
+import { PROGRAMS_FOLDER } from "@appdb/contract/program-code";
+import { PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
 import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { readLimitedUse, readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
@@ -23,6 +25,8 @@ import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { createMachineDisk, type MachineDisk } from "../databases/machine-disk.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
+import { ProgramFunctions } from "../databases/program-functions.ts";
+import { ProgramLeases } from "../databases/program-leases.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
 import { TableWrites } from "../databases/table-writes.ts";
 import { TreeManifests } from "../databases/tree-manifests.ts";
@@ -63,6 +67,9 @@ export interface DatabasePodDeps {
   readonly databases: OpenDatabases;
   readonly runtimes: TreeRuntimes;
   readonly manifests: TreeManifests;
+  /** Functions of running programs. */
+  readonly programs: ProgramLeases;
+  readonly program_functions: ProgramFunctions;
   readonly writes: TableWrites;
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
@@ -108,9 +115,21 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const steady = createSteadyClock();
   const limits = { ...spec.limits, workers: spec.resources.workers };
   const runtimes = createTreeRuntimes(spec.files_folder, spec.runtime);
-  const manifests = new TreeManifests({ folder: join(spec.data_folder, "manifests"), runtimes, log });
+  const programFunctions = new ProgramFunctions(join(spec.data_folder, "program-functions.json"));
+  const folder = join(spec.data_folder, "manifests");
+  const manifests = new TreeManifests({ folder, runtimes, programs: programFunctions, log });
+  const programs = new ProgramLeases({
+    folder: join(spec.data_folder, PROGRAMS_FOLDER),
+    clock: steady,
+    limits: PROGRAM_LIMITS,
+    python: spec.runtime.python_version,
+    onChange() {
+      queryWorkers.endUnused();
+      writes.endPrograms();
+    },
+  });
   const createRunner: CreateFillRunner = (database, ...job) =>
-    createFillRunner({ limits, log, runtimes, mediaOf: () => spec.media }, database, ...job);
+    createFillRunner({ limits, log, runtimes, programs: programs.code, mediaOf: () => spec.media }, database, ...job);
   const isInBucket = spec.media.objects !== undefined;
   const mediaLimit = spec.media_gb === undefined ? undefined : spec.media_gb * GB;
   const disk = new DiskGuard({
@@ -172,6 +191,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     limits,
     runtimes,
+    programs: programs.code,
     manifests,
     mediaOf: () => spec.media,
     printAddress,
@@ -190,7 +210,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     row_files: rowFiles,
     workers: queryWorkers,
     createRunner,
-    findCode: hostedCode(sql, manifests),
+    findCode: hostedCode({ sql, manifests, programs, runtimes }),
   });
   const sqlReads = new SqlReads({
     database,
@@ -280,6 +300,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     databases,
     runtimes,
     manifests,
+    programs,
+    program_functions: programFunctions,
     writes,
     row_files: rowFiles,
     reads,
@@ -295,6 +317,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
+      programs[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
       await writes[Symbol.asyncDispose]();

@@ -26,6 +26,7 @@ import { createMachineDisk, type MachineDisk, type MachineDiskInput } from "../d
 import { type OpenDatabase, OpenDatabases } from "../databases/open-databases.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { ProgramCode } from "../databases/program-code.ts";
+import { isProcessOwnerAlive } from "../databases/program-processes.ts";
 import { RowFiles } from "../databases/row-files.ts";
 import { createRuntimeStore, type RuntimeStore } from "../databases/runtime-store.ts";
 import { ScratchDatabases } from "../databases/scratch-databases.ts";
@@ -103,7 +104,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
   const clock: Clock = { now: Date.now };
   const runtimes = createRuntimeStore(join(home, HOME_PATHS.runtimes));
   const mediaOf: MediaOf = (database, env) => localMediaPlace(join(home, HOME_PATHS.media, database), env);
-  const programs = new ProgramCode(join(home, HOME_PATHS.programs));
+  const programs = new ProgramCode(join(home, HOME_PATHS.programs), isProcessOwnerAlive);
   const createRunner: CreateFillRunner = (database, ...job) =>
     createFillRunner({ limits: config.limits, log, runtimes, programs, mediaOf }, database, ...job);
   const writes = new Map<SqlPool, TableWrites>();

@@ -1,13 +1,17 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestFunction } from "@appdb/contract/manifest";
+import { isProgramFunction, shownFunctionName } from "@appdb/contract/program-code";
 import type { requestCodeSchema } from "@appdb/contract/routes/data-queries";
 import type { BoundQuery } from "@appdb/engine/catalog/bind-query";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import type { SqlPool } from "@appdb/engine/ports";
 import type { z } from "zod";
 import type { ProgramCode } from "../databases/program-code.ts";
+import type { LeasedFunction, ProgramLeases } from "../databases/program-leases.ts";
+import { storeProgram } from "../databases/program-processes.ts";
 import type { RuntimeStore } from "../databases/runtime-store.ts";
 import type { TreeManifests } from "../databases/tree-manifests.ts";
+import type { TreeRuntimes } from "../databases/tree-runtimes.ts";
 
 export type RequestCode = z.output<typeof requestCodeSchema>;
 
@@ -23,7 +27,7 @@ export type FindCode = (code: RequestCode, query: BoundQuery, called: readonly s
 /** The code of a local query: the caller's own program. */
 export function localCode(runtimes: Pick<RuntimeStore, "save">, programs: Pick<ProgramCode, "store">): FindCode {
   return async ({ functions, program, runtime }, _query, called) => {
-    if (program !== null) programs.store(program);
+    if (program !== null) storeProgram(programs, program);
     const known = new Set(functions.map(({ id }) => id));
     const missing = called.find((id) => !known.has(id));
     if (missing !== undefined)
@@ -37,17 +41,35 @@ export function localCode(runtimes: Pick<RuntimeStore, "save">, programs: Pick<P
   };
 }
 
-/** The code of a hosted query: the project files of the last updates of its tables. */
-export function hostedCode(sql: SqlPool, manifests: Pick<TreeManifests, "applied">): FindCode {
+export interface HostedCodeDeps {
+  readonly sql: SqlPool;
+  readonly manifests: Pick<TreeManifests, "applied">;
+  readonly programs: Pick<ProgramLeases, "find">;
+  readonly runtimes: Pick<TreeRuntimes, "of" | "save">;
+}
+
+/**
+ * The code of a hosted query: the project files of the last updates of its tables, and functions that a program which
+ * may change tables has stored. The request only names them.
+ */
+export function hostedCode({ manifests, programs, runtimes, sql }: HostedCodeDeps): FindCode {
   return async (_code, { tables }, called) => {
+    const leased = called.filter(isProgramFunction).map((id) => programs.find(id) ?? refuseEnded(id));
+    const ofPrograms = leased.map(({ definition }) => definition);
+    const ofProject = called.filter((id) => !isProgramFunction(id));
+    const [first] = leased;
+    if (first !== undefined && ofProject.length === 0) return { functions: ofPrograms, runtime_id: runtimeOf(first) };
     const ids = await Promise.all(tables.map(({ table }) => readRuntime(sql, table.id)));
     const names = tables.map(({ table }) => table.name).join(", ");
-    let missing = called[0] ?? "";
+    let missing = ofProject[0] ?? "";
     for (const id of new Set(ids.filter((one) => one !== null))) {
       const { functions } = await manifests.applied(id);
       const known = new Set(functions.map((one) => one.id));
-      const unknown = called.find((one) => !known.has(one));
-      if (unknown === undefined) return { functions, runtime_id: id };
+      const unknown = ofProject.find((one) => !known.has(one));
+      if (unknown === undefined) {
+        const rest = functions.filter((one) => !isProgramFunction(one.id));
+        return { functions: [...rest, ...ofPrograms], runtime_id: id };
+      }
       missing = unknown;
     }
     throw unknownFunction(
@@ -56,14 +78,18 @@ export function hostedCode(sql: SqlPool, manifests: Pick<TreeManifests, "applied
       "Update the tables by the file that declares it: cli schema update <app file> <target>",
     );
   };
+
+  function runtimeOf({ files }: LeasedFunction): string {
+    return runtimes.save(runtimes.of(files), null);
+  }
 }
 
-/** A hosted database runs no code of its caller. @throws invalid_request, function_missing */
+/** A query needs no permission to run code, so that it brings none. @throws invalid_request, function_missing */
 export function refuseCallersCode({ program, runtime }: RequestCode): void {
   if (program !== null) {
     throw appError("function_missing", {
-      detail: "A hosted database runs functions of its own project files; the request has functions of a program.",
-      hint: "Move the functions into a module of the project, and run: cli db update",
+      detail: "The request has functions of a program. A hosted database takes them under a lease.",
+      hint: "Store them with POST .../programs, as the library does, and send null.",
     });
   }
   if (runtime === null) return;
@@ -71,6 +97,15 @@ export function refuseCallersCode({ program, runtime }: RequestCode): void {
     detail: "A hosted database runs its own project files; the request has a runtime.",
     hint: "Send no runtime, or null.",
     errors: [{ pointer: "/runtime", detail: "The runtime must be null." }],
+  });
+}
+
+function refuseEnded(id: string): never {
+  const name = shownFunctionName(id).slice(0, 200);
+  throw appError("function_missing", {
+    detail: `The query calls ${name}. It was defined in a notebook or program that has ended.`,
+    hint: "Move the function into a module of the project, for example functions.py, and run: cli db update",
+    meta: { function: name },
   });
 }
 

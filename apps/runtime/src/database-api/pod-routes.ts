@@ -7,9 +7,11 @@ import { dropServiceRole, ensureServiceRole, servicePassword } from "@appdb/post
 import type { FastifyInstance } from "fastify";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
+import { isRenewal } from "./program-routes.ts";
 
 /**
- * Health and stop, and PostgreSQL roles of services. All requests except health and stop count as use of the database.
+ * Health and stop, and PostgreSQL roles of services. All requests except health, stop and renewals of programs count as
+ * use of the database.
  */
 export function podHandlers(
   app: FastifyInstance,
@@ -19,6 +21,7 @@ export function podHandlers(
   app.addHook("onRequest", async (request, reply) => {
     const path = request.url.split("?")[0];
     if (path === POD_ROUTES.health.path || path === POD_ROUTES.stop.path) return;
+    if (isRenewal(request.method, path ?? "")) return;
     use.begin();
     // also when the client disconnects before its answer
     reply.raw.once("close", () => use.end());

@@ -12,6 +12,7 @@ import { refuseCallersCode } from "../data-reads/query-code.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
 import { podHandlers } from "./pod-routes.ts";
+import { programHandlers } from "./program-routes.ts";
 import { schemaHandlers } from "./schema-routes.ts";
 import { tableChangeHandlers } from "./table-change-routes.ts";
 import { workHandlers } from "./work-routes.ts";
@@ -38,6 +39,7 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
       return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri };
     }),
     ...podHandlers(app, deps),
+    ...programHandlers(deps),
     ...queryHandlers(deps.log, {
       openReads: async ({ body }) => {
         refuseCallersCode(body);

@@ -1,15 +1,17 @@
+import { appError } from "@appdb/contract/errors";
+import { isProgramFunction, shownFunctionName } from "@appdb/contract/program-code";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { refuseCallersCode } from "../data-reads/query-code.ts";
-import { changeDatabase, readDefinition, readHistory } from "../databases/table-changes.ts";
+import { changeDatabase, readDefinition, readHistory, type TableChangeDeps } from "../databases/table-changes.ts";
 import { findBrokenByChange } from "../services/broken-services.ts";
 
 /** Routes for definitions and changes of single tables of the database. */
 export function tableChangeHandlers(
   deps: DatabasePodDeps,
 ): Pick<Handlers<typeof POD_API>, "historyList" | "tableChange" | "tableDefinition"> {
-  const { database, databases, runtimes, spec, sql } = deps;
+  const { database, databases, programs, runtimes, spec, sql } = deps;
   return {
     tableDefinition: async ({ params: { table } }) => {
       await deps.ready();
@@ -23,14 +25,19 @@ export function tableChangeHandlers(
       refuseCallersCode({ ...request, runtime: null });
       await deps.disk.admit();
       await deps.ready();
-      const runtime = files === null ? null : runtimes.of(files);
+      const ofPrograms = request.functions.filter(({ id }) => isProgramFunction(id));
+      for (const { id } of ofPrograms) if (programs.find(id) === undefined) throw notStored(id);
+      const hasFiles = files !== null || ofPrograms.length === request.functions.length;
+      const runtime = hasFiles ? runtimes.of(files) : null;
       // Hosted tables belong to no project folder.
       const ofFiles = { ...request, runtime: request.functions.length === 0 ? null : runtime, project_root: null };
       return async (emit, signal) => {
         const open = () => databases.open(database);
+        const onApplied: TableChangeDeps["onApplied"] = (_target, { functions }, isCalled) =>
+          deps.program_functions.keep(functions, isCalled);
         try {
           const { manifest, plan } = await changeDatabase(
-            { ...deps, open, uri: spec.uri, owns_projects: false },
+            { ...deps, open, uri: spec.uri, owns_projects: false, onApplied },
             ofFiles,
             emit,
             signal,
@@ -43,4 +50,13 @@ export function tableChangeHandlers(
       };
     },
   };
+}
+
+function notStored(id: string): Error {
+  const name = shownFunctionName(id).slice(0, 200);
+  return appError("program_not_found", {
+    detail: `The change calls ${name}, which no running program has stored in the database.`,
+    hint: "Store it with POST .../programs, as the library does, then send the change again.",
+    meta: { function: name },
+  });
 }

@@ -8,6 +8,7 @@ import { programModule } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ProgramCode } from "./program-code.ts";
+import { isProcessOwnerAlive, storeProgram } from "./program-processes.ts";
 
 const RUNTIME: Runtime = {
   python: "python",
@@ -24,7 +25,7 @@ let programs: ProgramCode;
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "appdb-programs-"));
-  programs = new ProgramCode(join(folder, "programs"));
+  programs = new ProgramCode(join(folder, "programs"), isProcessOwnerAlive);
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -47,7 +48,7 @@ async function end(child: ChildProcess): Promise<void> {
 
 test("stores content under a name of its own and never reads it", async () => {
   await withProgram(async ({ pid }) => {
-    programs.store({ pid, modules: [CONTENT] });
+    storeProgram(programs, { pid, modules: [CONTENT] });
     const [place = ""] = foldersOf(programs.extend(RUNTIME, ["app", MODULE]));
     expect(readdirSync(place).sort()).toEqual([`${MODULE}.content`, `${MODULE}.py`]);
     expect(readFileSync(join(place, `${MODULE}.content`), "utf8")).toBe(CONTENT);
@@ -58,7 +59,7 @@ test("stores content under a name of its own and never reads it", async () => {
 
 test("leaves workers without such functions alone", async () => {
   await withProgram(async ({ pid }) => {
-    programs.store({ pid, modules: [CONTENT] });
+    storeProgram(programs, { pid, modules: [CONTENT] });
     expect(programs.extend(RUNTIME, ["app"])).toBe(RUNTIME);
     expect(foldersOf(programs.extend(RUNTIME, [programModule("0".repeat(64))]))).toEqual([]);
   });
@@ -67,8 +68,8 @@ test("leaves workers without such functions alone", async () => {
 test("deletes the code of an ended program and keeps that of others", async () => {
   await withProgram(async (first) => {
     await withProgram(async (second) => {
-      programs.store({ pid: first.pid, modules: [CONTENT] });
-      programs.store({ pid: second.pid, modules: [CONTENT] });
+      storeProgram(programs, { pid: first.pid, modules: [CONTENT] });
+      storeProgram(programs, { pid: second.pid, modules: [CONTENT] });
       expect(programs.sweep()).toBe(false);
       const both = foldersOf(programs.extend(RUNTIME, [MODULE]));
       expect(both).toHaveLength(2);
@@ -88,6 +89,8 @@ test("refuses a process that does not run", async () => {
   await withProgram(async ({ pid }) => {
     ended = pid;
   });
-  expect(() => programs.store({ pid: ended, modules: [CONTENT] })).toThrow(/does not run on the machine of the daemon/);
+  expect(() => storeProgram(programs, { pid: ended, modules: [CONTENT] })).toThrow(
+    /does not run on the machine of the daemon/,
+  );
   expect(existsSync(join(folder, "programs"))).toBe(false);
 });

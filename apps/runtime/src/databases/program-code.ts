@@ -1,17 +1,13 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { appError } from "@appdb/contract/errors";
-import { isProgramModule, type Program, programModule } from "@appdb/contract/program-code";
+import { isProgramModule, programModule } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
 import { makePrivateFolder } from "@appdb/system/files/private-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
-import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/system/processes/process-identity";
-
-const FOLDER = /^(\d+)-([0-9a-f]*)$/;
 
 /** What workers import in place of the program's own module. */
-const LOADER = `"""Functions of a program. The daemon deletes this file when the program has ended."""
+const LOADER = `"""Functions of a program. This file is deleted when the program has ended."""
 
 from appdb.worker.programs import load
 
@@ -19,24 +15,25 @@ load(globals())
 `;
 
 /**
- * Functions of running programs: each program has a private folder, named by its process, with a module and its content
+ * Functions of running programs: each owner, a process or a lease, has a private folder with a module and its content
  * for each function. Workers get the folders on their import path. Content is never read here.
  */
 export class ProgramCode {
   readonly #folder: string;
+  readonly #isAlive: (owner: string) => boolean;
 
-  constructor(folder: string) {
+  /** `isAlive`: whether an owner, the name of a folder, still runs. */
+  constructor(folder: string, isAlive: (owner: string) => boolean) {
     this.#folder = folder;
+    this.#isAlive = isAlive;
   }
 
-  /** Stores the modules of a program. @throws invalid_request when its process does not run here; disk_full */
-  store({ modules, pid }: Program): void {
-    const owner = identifyProcess(pid);
-    if (owner === undefined) throw noProcess(pid);
-    const folder = join(this.#folder, folderOf(owner));
+  /** Stores modules of an owner, whose name is not of a caller's making. @throws disk_full */
+  store(owner: string, modules: readonly string[]): void {
+    const folder = join(this.#folder, owner);
     makePrivateFolder(folder);
     for (const content of modules) {
-      const module = programModule(createHash("sha256").update(Buffer.from(content, "base64")).digest("hex"));
+      const module = moduleOf(content);
       const path = join(folder, `${module}.py`);
       if (existsSync(path)) continue;
       writePrivateFile(join(folder, `${module}.content`), content);
@@ -49,39 +46,25 @@ export class ProgramCode {
     const wanted = modules.filter(isProgramModule);
     if (wanted.length === 0) return runtime;
     const folders = this.#owners()
-      .filter(([, owner]) => isProcessAlive(owner))
-      .map(([folder]) => folder)
+      .filter((owner) => this.#isAlive(owner))
+      .map((owner) => join(this.#folder, owner))
       .filter((folder) => wanted.some((module) => existsSync(join(folder, `${module}.py`))));
     return { ...runtime, library_paths: [...runtime.library_paths, ...folders] };
   }
 
   /** Deletes the code of programs that have ended; returns whether there was any. */
   sweep(): boolean {
-    const ended = this.#owners().filter(([, owner]) => !isProcessAlive(owner));
-    for (const [folder] of ended) rmSync(folder, { recursive: true, force: true });
+    const ended = this.#owners().filter((owner) => !this.#isAlive(owner));
+    for (const owner of ended) rmSync(join(this.#folder, owner), { recursive: true, force: true });
     return ended.length > 0;
   }
 
-  #owners(): [folder: string, owner: ProcessIdentity][] {
-    if (!existsSync(this.#folder)) return [];
-    return readdirSync(this.#folder).map((name) => {
-      const [, pid, hex = ""] = FOLDER.exec(name) ?? [];
-      const started = Buffer.from(hex, "hex").toString("utf8");
-      return [join(this.#folder, name), { pid: Number(pid), started }];
-    });
+  #owners(): string[] {
+    return existsSync(this.#folder) ? readdirSync(this.#folder) : [];
   }
 }
 
-/** `started` is opaque text, so it is written as hex. */
-function folderOf({ pid, started }: ProcessIdentity): string {
-  return `${pid}-${Buffer.from(started, "utf8").toString("hex")}`;
-}
-
-function noProcess(pid: number): Error {
-  return appError("invalid_request", {
-    detail: `The process ${pid} does not run on the machine of the daemon.`,
-    hint: "Send the pid of the calling process.",
-    errors: [{ pointer: "/program/pid", detail: "No such process runs." }],
-    meta: { pid },
-  });
+/** The name of a module by its content in base64. */
+export function moduleOf(content: string): string {
+  return programModule(createHash("sha256").update(Buffer.from(content, "base64")).digest("hex"));
 }

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { MediaPlace } from "@appdb/contract/media-place";
-import { isProgramModule } from "@appdb/contract/program-code";
+import { isProgramFunction, isProgramModule } from "@appdb/contract/program-code";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
@@ -216,12 +216,15 @@ async function open(
   // Without a runtime, the tables were made by requests, and none of their columns needs Python.
   const stored = runtimeId === null ? undefined : runtimes.find(runtimeId)?.runtime;
   if (runtimeId !== null && stored === undefined) throw filesRemoved(target);
-  const applied = runtimeId === null ? emptyManifest() : await manifests.applied(runtimeId, target);
-  const modules = applied.functions.map(({ module }) => module);
-  const runtime = stored === undefined ? undefined : (programs?.extend(stored, modules) ?? stored);
+  const declared = runtimeId === null ? emptyManifest() : await manifests.applied(runtimeId, target);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
-  const tables = declaredTables(await loadCatalog(sql), folderSchema(target), own, applied.tables);
+  const tables = declaredTables(await loadCatalog(sql), folderSchema(target), own, declared.tables);
+  const called = JSON.stringify(tables);
+  const isCalled = (id: string) => !isProgramFunction(id) || called.includes(JSON.stringify(id));
+  const applied = { ...declared, functions: declared.functions.filter(({ id }) => isCalled(id)) };
+  const modules = applied.functions.map(({ module }) => module);
+  const runtime = stored === undefined ? undefined : (programs?.extend(stored, modules) ?? stored);
   const inserts = insertServices({ ...applied, tables });
   const manifest = { ...applied, tables, services: [inserts.abort, inserts.ignore] };
   const mediaInput = {

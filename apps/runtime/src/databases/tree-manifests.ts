@@ -7,6 +7,8 @@ import { wrongName } from "@appdb/contract/manifest-names";
 import type { Logger } from "@appdb/engine/ports";
 import { readManifest, withoutPaths } from "@appdb/python-runtime/workers/read-manifest";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
+import { emptyManifest } from "./local-manifests.ts";
+import type { ProgramFunctions } from "./program-functions.ts";
 import type { TreeRuntimes } from "./tree-runtimes.ts";
 
 /** Cache size; an update follows its plan and reuses what the plan read. */
@@ -16,6 +18,8 @@ export interface TreeManifestsDeps {
   /** Folder with the manifests of applied updates. */
   readonly folder: string;
   readonly runtimes: TreeRuntimes;
+  /** Functions of programs that columns call. */
+  readonly programs: Pick<ProgramFunctions, "all">;
   readonly log: Logger;
 }
 
@@ -64,12 +68,22 @@ export class TreeManifests {
     writePrivateFile(this.#fileOf(runtimeId), JSON.stringify(manifest));
   }
 
-  /** The manifest of an applied runtime; read from its file when it is not stored. @throws the errors of `read` */
+  /**
+   * The manifest of an applied runtime, with functions of programs; read from its file when it is not stored.
+   * @throws the errors of `read`
+   */
   async applied(runtimeId: string): Promise<Manifest> {
+    const manifest = await this.#ofFiles(runtimeId);
+    const programs = this.#deps.programs.all();
+    return programs.length === 0 ? manifest : { ...manifest, functions: [...manifest.functions, ...programs] };
+  }
+
+  async #ofFiles(runtimeId: string): Promise<Manifest> {
     const file = this.#fileOf(runtimeId);
     if (existsSync(file)) return manifestSchema.parse(JSON.parse(readFileSync(file, "utf8")));
     const cut = runtimeId.indexOf("/");
-    return await this.read(runtimeId.slice(0, cut), runtimeId.slice(cut + 1));
+    const appFile = runtimeId.slice(cut + 1);
+    return appFile === "" ? emptyManifest() : await this.read(runtimeId.slice(0, cut), appFile);
   }
 
   /** Removes stored manifests of all other runtimes. */

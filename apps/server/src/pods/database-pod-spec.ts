@@ -1,4 +1,5 @@
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
+import { PROGRAMS_FOLDER } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceLimits } from "@appdb/contract/service-limits";
 import type { PodSpec, PodVolume, VolumeSource } from "@appdb/pods/driver/pod-driver";
@@ -92,7 +93,10 @@ function volumesOf({ database, target }: DatabasePodInput) {
     return { name, source, target: target(source), access };
   };
   return {
-    data: volume("data", { kind: "data", database_id: id }, "write"),
+    data: {
+      ...volume("data", { kind: "data", database_id: id }, "write"),
+      code_parts: [{ name: PROGRAMS_FOLDER, access: "read" as const }],
+    },
     services: volume("services", { kind: "services", database_id: id }, "read"),
     trees: volume("trees", { kind: "project-trees", database_id: id }, "code"),
     sockets: volume("sockets", { kind: "sockets", pod: databasePod(id) }, "write"),

@@ -5,7 +5,7 @@ import { HOME_PATHS } from "@appdb/contract/home";
 import type { Runtime } from "@appdb/contract/runtime";
 import { imageRuntime } from "@appdb/python-runtime/images/image-runtime";
 import { findLibraryPaths } from "@appdb/python-runtime/images/library-paths";
-import { probePython } from "@appdb/python-runtime/images/probe-python";
+import { minorVersion, probePython } from "@appdb/python-runtime/images/probe-python";
 import type { Tools } from "@appdb/system/tools/locate-tools";
 
 export interface RuntimeDeps {
@@ -15,7 +15,7 @@ export interface RuntimeDeps {
 
 /** The application's Python, without file paths and environment. */
 export interface FoundRuntime {
-  readonly runtime: Pick<Runtime, "python" | "python_source" | "library_paths">;
+  readonly runtime: Pick<Runtime, "python" | "python_source" | "python_version" | "library_paths">;
   /** Program and library paths, which override the database's own variables. */
   readonly env: Readonly<Record<string, string>>;
   /** Folders that it reads in addition to the system's. */
@@ -48,7 +48,7 @@ export async function findRuntime(deps: RuntimeDeps, imageFolder: string | undef
   const pythonSource = image === undefined ? "base library" : "image";
   const libraries = libraryPaths.flatMap(withLinks);
   return {
-    runtime: { python, python_source: pythonSource, library_paths: libraryPaths },
+    runtime: { python, python_source: pythonSource, python_version: minorVersion(facts), library_paths: libraryPaths },
     env: image?.env ?? {},
     folders: [...(image?.folders ?? homesOf(python)), ...libraries],
   };

@@ -13,6 +13,7 @@ import { DATA_SCHEMAS } from "./data-api.ts";
 import { WRITE_SCHEMAS } from "./data-writes.ts";
 import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
+import { PROGRAM_SCHEMAS } from "./programs.ts";
 import { PSQL_SCHEMAS } from "./psql.ts";
 import { TABLE_CHANGE_SCHEMAS } from "./table-changes.ts";
 
@@ -91,6 +92,7 @@ export const CONTROL_API = defineApi(CONTROL_ROUTES, {
   ...DATA_SCHEMAS,
   ...PSQL_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,
+  ...PROGRAM_SCHEMAS,
   ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },

@@ -172,6 +172,16 @@ export const CONTROL_ROUTES = {
     body_bytes: TREE_BODY_BYTES,
     answers: "events",
   }),
+  /** Functions of a running program, which queries and changes of others then name too. They end with their lease. */
+  programStore: post(`${DATABASE}/programs`, "database.update", "Store functions of a running program", TREE),
+  /** Neither wakes a database nor keeps it awake. */
+  programRenew: put(
+    `${DATABASE}/programs/:program`,
+    "database.update",
+    "Renew the lease of a program's functions, and store more",
+    TREE,
+  ),
+  programEnd: remove(`${DATABASE}/programs/:program`, "database.update", "Delete the functions of a program"),
   /** The rows of an expression tree, as messages. */
   queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows" }),
   /** The rows of a statement that a role which can only read runs, as messages. */

@@ -11,6 +11,7 @@ import { queryExplanationSchema } from "./local.ts";
 import { MEDIA_SCHEMAS } from "./media-files.ts";
 import * as pod from "./pod.ts";
 import { POD_ROUTES, SERVICE_POD_ROUTES } from "./pod-paths.ts";
+import { PROGRAM_SCHEMAS } from "./programs.ts";
 import { PSQL_SCHEMAS } from "./psql.ts";
 import { TABLE_CHANGE_SCHEMAS, tableChangedSchema } from "./table-changes.ts";
 
@@ -31,6 +32,9 @@ export const POD_API = defineApi(POD_ROUTES, {
   ...PSQL_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,
   tableChange: { body: pod.podTableChangeRequestSchema, answer: tableChangedSchema },
+  ...PROGRAM_SCHEMAS,
+  programStore: { ...PROGRAM_SCHEMAS.programStore, body: pod.podProgramCodeSchema },
+  programRenew: { ...PROGRAM_SCHEMAS.programRenew, body: pod.podProgramCodeSchema },
   ...WRITE_SCHEMAS,
   ...MEDIA_SCHEMAS,
   errorList: { query: work.errorListQuerySchema, answer: z.object({ tables: z.array(tableErrorsSchema) }) },

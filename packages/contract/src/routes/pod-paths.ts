@@ -25,6 +25,10 @@ export const POD_ROUTES = {
   historyList: get("/v1/history"),
   /** Changes one table or folder. */
   tableChange: post("/v1/changes", { answers: "events" }),
+  /** Functions of a running program, under a lease. */
+  programStore: post("/v1/programs"),
+  programRenew: put("/v1/programs/:program"),
+  programEnd: remove("/v1/programs/:program"),
   queryRun: post("/v1/query", { answers: "rows" }),
   sqlRun: post("/v1/sql", { answers: "rows" }),
   /** A session of PostgreSQL's protocol, which lives as long as the response (psql.ts). */

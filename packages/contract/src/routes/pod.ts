@@ -3,6 +3,7 @@ import { onErrorSchema } from "../jobs.ts";
 import { manifestSchema } from "../manifest.ts";
 import { recomputeBodySchema } from "./control-work.ts";
 import { queryQuestionSchema } from "./local.ts";
+import { programCodeSchema } from "./programs.ts";
 import { tableChangeRequestSchema } from "./table-changes.ts";
 
 /** Bodies of a database pod's API (pod-paths.ts). */
@@ -75,6 +76,12 @@ export const podTableChangeRequestSchema = z.strictObject({
   /** The current tree of the database, which has the functions that the change calls; null: it has no files. */
   files: digest.nullable(),
   services,
+});
+
+export const podProgramCodeSchema = z.strictObject({
+  ...programCodeSchema.shape,
+  /** The current tree of the database, from which the functions import; null: it has no files. */
+  files: digest.nullable(),
 });
 
 export const podTablesCheckRequestSchema = z.strictObject({

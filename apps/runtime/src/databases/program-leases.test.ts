@@ -1,0 +1,165 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type ManifestFunction, manifestSchema } from "@appdb/contract/manifest";
+import { PROGRAM_LEASE_SECONDS } from "@appdb/contract/routes/programs";
+import type { Runtime } from "@appdb/contract/runtime";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { moduleOf } from "./program-code.ts";
+import { ProgramLeases } from "./program-leases.ts";
+
+const RUNTIME: Runtime = { python: "python", python_source: "", project_root: "/", library_paths: [], env: {} };
+const LIMITS = { programs: 20, program_modules: 10, program_bytes: 1_000 };
+const content = (text: string) => Buffer.from(`appdb 3.11\n${text}`).toString("base64");
+const [ONE, TWO] = [content("one"), content("two")];
+
+function definition(module: string, id = `${module}:summarize`): ManifestFunction {
+  return manifestSchema.shape.functions.element.parse({
+    id,
+    module,
+    name: "summarize",
+    parameters: [],
+    result: { type: { kind: "string" }, nullable: false },
+    digest: "",
+    source: { file: "notebook", line: 1 },
+  });
+}
+
+const sent = (modules: readonly string[], python = "3.11") => ({
+  python,
+  modules: [...modules],
+  functions: modules.map((one) => definition(moduleOf(one))),
+});
+
+let parent: string;
+let folder: string;
+let now: number;
+let changes: number;
+let leases: ProgramLeases;
+
+function open(): ProgramLeases {
+  const clock = { now: () => now };
+  return new ProgramLeases({ folder, clock, limits: LIMITS, python: "3.11", onChange: () => void changes++ });
+}
+
+beforeEach(() => {
+  parent = mkdtempSync(join(tmpdir(), "appdb-leases-"));
+  folder = join(parent, "programs");
+  now = 0;
+  changes = 0;
+  leases = open();
+});
+afterEach(() => {
+  leases[Symbol.dispose]();
+  rmSync(parent, { recursive: true, force: true });
+});
+
+const pathsOf = (module: string) => leases.code.extend(RUNTIME, [module]).library_paths;
+
+test("a lease that is renewed keeps its functions, and another one ends", () => {
+  const [kept, lost] = [leases.store(sent([ONE]), null), leases.store(sent([TWO]), null)];
+  expect(kept).toMatchObject({ lease_seconds: PROGRAM_LEASE_SECONDS });
+  now += (PROGRAM_LEASE_SECONDS - 1) * 1_000;
+  leases.renew(kept.program, sent([]), null);
+  now += 2_000;
+  expect(leases.find(`${moduleOf(ONE)}:summarize`)).toBeDefined();
+  expect(leases.find(`${moduleOf(TWO)}:summarize`)).toBeUndefined();
+  expect(pathsOf(moduleOf(TWO))).toEqual([]);
+  changes = 0;
+  leases.sweep();
+  expect([readdirSync(folder), changes]).toEqual([[kept.program], 1]);
+  expect(() => leases.renew(lost.program, sent([]), null)).toThrow(
+    expect.objectContaining({ code: "program_not_found" }),
+  );
+});
+
+test("stores more under a lease, and each content once", () => {
+  const { program } = leases.store(sent([ONE]), null);
+  leases.renew(program, sent([ONE, TWO]), null);
+  const names = [ONE, TWO].flatMap((one) => [`${moduleOf(one)}.content`, `${moduleOf(one)}.py`]);
+  expect(readdirSync(join(folder, program)).sort()).toEqual(names.sort());
+  expect(readFileSync(join(folder, program, `${moduleOf(TWO)}.content`), "utf8")).toBe(TWO);
+});
+
+test("two programs keep the same function apart", () => {
+  const [first, second] = [leases.store(sent([ONE]), null), leases.store(sent([ONE]), null)];
+  expect(pathsOf(moduleOf(ONE))).toHaveLength(2);
+  leases.end(first.program);
+  expect(pathsOf(moduleOf(ONE))).toEqual([join(folder, second.program)]);
+  expect(leases.find(`${moduleOf(ONE)}:summarize`)).toBeDefined();
+  leases.end(second.program);
+  leases.end(second.program);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("remembers the project files of the last renewal", () => {
+  const { program } = leases.store(sent([ONE]), "a".repeat(64));
+  leases.renew(program, sent([]), "b".repeat(64));
+  expect(leases.find(`${moduleOf(ONE)}:summarize`)?.files).toBe("b".repeat(64));
+});
+
+test("keeps nothing of an earlier process", () => {
+  leases.store(sent([ONE]), null);
+  leases[Symbol.dispose]();
+  leases = open();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("refuses another Python with both versions", () => {
+  expect(() => leases.store(sent([ONE], "3.13"), null)).toThrow(
+    expect.objectContaining({ code: "program_python", meta: { program: "3.13", database: "3.11" } }),
+  );
+  expect(existsSync(folder)).toBe(false);
+});
+
+test.each([
+  ["a function of the project", definition("functions")],
+  ["a function of another program's module", definition(moduleOf(TWO))],
+  ["an id of another module", definition(moduleOf(ONE), "os:system")],
+  ["a path as a module", definition("../../etc")],
+])("refuses %s", (_, wrong) => {
+  leases.store(sent([TWO]), null);
+  expect(() => leases.store({ ...sent([ONE]), functions: [wrong] }, null)).toThrow(
+    expect.objectContaining({ code: "invalid_request" }),
+  );
+  expect(leases.find(wrong.id) === undefined || wrong.module === moduleOf(TWO)).toBe(true);
+});
+
+test.each(["", "..", "../other", "/etc", "a/b", "f".repeat(32)])("does not know the lease %j", (program) => {
+  expect(() => leases.renew(program, sent([ONE]), null)).toThrow(
+    expect.objectContaining({ code: "program_not_found" }),
+  );
+  leases.end(program);
+  expect(readdirSync(parent)).toEqual([]);
+});
+
+test("ten thousand leases stop at the limit of the database", () => {
+  const refused = Array.from({ length: 10_000 }, () => {
+    try {
+      leases.store(sent([]), null);
+      return 0;
+    } catch (error) {
+      expect(error).toMatchObject({
+        code: "program_quota",
+        meta: { limit: "programs", used: LIMITS.programs },
+      });
+      return 1;
+    }
+  }).filter(Boolean).length;
+  expect(refused).toBe(10_000 - LIMITS.programs);
+  now += PROGRAM_LEASE_SECONDS * 1_000;
+  expect(leases.store(sent([]), null).program).toMatch(/^[0-9a-f]{32}$/);
+});
+
+test("modules and bytes of all leases have limits", () => {
+  const big = "A".repeat(LIMITS.program_bytes / 2);
+  leases.store({ ...sent([]), modules: [big] }, null);
+  const { program } = leases.store(sent([]), null);
+  expect(() => leases.renew(program, { ...sent([]), modules: [`${big}AAAA`] }, null)).toThrow(
+    expect.objectContaining({ code: "program_quota", meta: expect.objectContaining({ limit: "program_bytes" }) }),
+  );
+  const many = Array.from({ length: LIMITS.program_modules }, (_, at) => content(String(at)));
+  expect(() => leases.renew(program, { ...sent([]), modules: many }, null)).toThrow(
+    expect.objectContaining({ code: "program_quota", meta: expect.objectContaining({ limit: "program_modules" }) }),
+  );
+});

@@ -1,0 +1,171 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { appError } from "@appdb/contract/errors";
+import type { ManifestFunction } from "@appdb/contract/manifest";
+import {
+  PROGRAM_LEASE_SECONDS,
+  type PROGRAM_LIMITS,
+  type ProgramCodeRequest,
+  type ProgramLease,
+} from "@appdb/contract/routes/programs";
+import type { Clock } from "@appdb/engine/ports";
+import { moduleOf, ProgramCode } from "./program-code.ts";
+
+const SWEEP_MS = 5_000;
+
+interface Lease {
+  expires_at: number;
+  /** The tree of project files from which its functions import. */
+  files: string | null;
+  /** Sizes of its modules, by name. */
+  readonly modules: Map<string, number>;
+  /** By id. */
+  readonly functions: Map<string, ManifestFunction>;
+}
+
+export interface ProgramLeasesDeps {
+  /** Of this database alone. Only its content is deleted: a sandbox shows the folder to workers. */
+  readonly folder: string;
+  /** A clock that cannot be set. */
+  readonly clock: Clock;
+  readonly limits: typeof PROGRAM_LIMITS;
+  /** `3.12`: the Python of the database's workers, if it is known. */
+  readonly python: string | undefined;
+  /** Called when functions have ended or were added: workers may have been started with or without them. */
+  readonly onChange: () => void;
+}
+
+/** A function of a program that runs elsewhere, and the tree from which it imports. */
+export interface LeasedFunction {
+  readonly definition: ManifestFunction;
+  readonly files: string | null;
+}
+
+/**
+ * Functions of programs that run elsewhere. A program has them under a lease, which ends unless the program renews it.
+ * Nothing outlives this process: programs store their functions again.
+ */
+export class ProgramLeases implements Disposable {
+  readonly code: ProgramCode;
+  readonly #deps: ProgramLeasesDeps;
+  readonly #leases = new Map<string, Lease>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(deps: ProgramLeasesDeps) {
+    this.#deps = deps;
+    this.code = new ProgramCode(deps.folder, (owner) => this.#living(owner) !== undefined);
+    if (existsSync(deps.folder)) {
+      for (const name of readdirSync(deps.folder)) rmSync(join(deps.folder, name), { recursive: true, force: true });
+    }
+    this.#timer = setInterval(() => this.sweep(), SWEEP_MS);
+    this.#timer.unref();
+  }
+
+  /** Begins a lease. @throws program_python, program_quota, invalid_request, disk_full */
+  store(sent: ProgramCodeRequest, files: string | null): ProgramLease {
+    const living = [...this.#leases.values()].filter(({ expires_at: at }) => at > this.#deps.clock.now());
+    this.#checkLimit("programs", living.length, 1);
+    const lease: Lease = { expires_at: 0, files, modules: new Map(), functions: new Map() };
+    return this.#keep(randomBytes(16).toString("hex"), lease, sent);
+  }
+
+  /** Renews a lease and stores more. @throws program_not_found; as `store` */
+  renew(program: string, sent: ProgramCodeRequest, files: string | null): ProgramLease {
+    const lease = this.#living(program);
+    if (lease === undefined) throw notFound();
+    lease.files = files;
+    return this.#keep(program, lease, sent);
+  }
+
+  /** Ends a lease, also one that has ended. */
+  end(program: string): void {
+    if (this.#leases.delete(program)) this.sweep();
+  }
+
+  /** A function of a living lease; undefined: no program that runs has stored it. */
+  find(id: string): LeasedFunction | undefined {
+    for (const program of this.#leases.keys()) {
+      const lease = this.#living(program);
+      const definition = lease?.functions.get(id);
+      if (lease !== undefined && definition !== undefined) return { definition, files: lease.files };
+    }
+    return undefined;
+  }
+
+  /** Deletes the functions of leases that have ended. */
+  sweep(): void {
+    for (const program of this.#leases.keys()) {
+      if (this.#living(program) === undefined) this.#leases.delete(program);
+    }
+    if (this.code.sweep()) this.#deps.onChange();
+  }
+
+  [Symbol.dispose](): void {
+    clearInterval(this.#timer);
+  }
+
+  #living(program: string): Lease | undefined {
+    const lease = this.#leases.get(program);
+    return lease === undefined || lease.expires_at <= this.#deps.clock.now() ? undefined : lease;
+  }
+
+  #keep(program: string, lease: Lease, { functions, modules, python }: ProgramCodeRequest): ProgramLease {
+    this.#checkPython(python);
+    const added = new Map<string, string>();
+    for (const content of modules) {
+      const name = moduleOf(content);
+      if (!lease.modules.has(name)) added.set(name, content);
+    }
+    for (const { id, module } of functions) {
+      if (!id.startsWith(`${module}:`) || !(lease.modules.has(module) || added.has(module))) throw foreign(id);
+    }
+    const stored = [...this.#leases.values()].flatMap((one) => [...one.modules.values()]);
+    const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);
+    this.#checkLimit("program_modules", stored.length, added.size);
+    this.#checkLimit("program_bytes", sum(stored), sum([...added.values()].map(({ length }) => length)));
+    if (added.size > 0) this.code.store(program, [...added.values()]);
+    for (const [name, content] of added) lease.modules.set(name, content.length);
+    for (const one of functions) lease.functions.set(one.id, one);
+    lease.expires_at = this.#deps.clock.now() + PROGRAM_LEASE_SECONDS * 1_000;
+    this.#leases.set(program, lease);
+    if (added.size > 0) this.#deps.onChange();
+    return { program, lease_seconds: PROGRAM_LEASE_SECONDS };
+  }
+
+  #checkPython(theirs: string): void {
+    const { python: own } = this.#deps;
+    if (own === undefined || own === theirs) return;
+    throw appError("program_python", {
+      detail: `The program runs Python ${theirs}, and the database runs Python ${own}. Functions of a program cannot move to another version.`,
+      hint: `Run the program with Python ${own}, or set requires-python of the project to ${theirs} and run: cli db update`,
+      meta: { program: theirs, database: own },
+    });
+  }
+
+  #checkLimit(limit: keyof typeof PROGRAM_LIMITS, used: number, more: number): void {
+    const value = this.#deps.limits[limit];
+    if (used + more <= value) return;
+    throw appError("program_quota", {
+      detail: `The database has ${used} of ${value} ${limit}, and the request needs ${more} more. Nothing was stored.`,
+      hint: "End other programs that use the database, or move functions into a module of the project and run: cli db update",
+      meta: { limit, value, used, more },
+    });
+  }
+}
+
+function notFound(): Error {
+  return appError("program_not_found", {
+    detail:
+      "The database does not have the functions of the program: their lease has ended, or the database restarted.",
+    hint: "Store the functions again, as the library does.",
+  });
+}
+
+function foreign(id: string): Error {
+  return appError("invalid_request", {
+    detail: `The function ${id.slice(0, 200)} is not of a module of this program.`,
+    hint: "Send its module in modules.",
+    errors: [{ pointer: "/functions", detail: "Its module is not stored." }],
+  });
+}
