@@ -191,6 +191,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     limits,
     runtimes,
+    plain_runtime: runtimes.of(null),
     programs: programs.code,
     manifests,
     mediaOf: () => spec.media,

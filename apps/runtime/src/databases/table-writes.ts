@@ -3,6 +3,7 @@ import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
 import type { MediaPlace } from "@appdb/contract/media-place";
 import { isProgramFunction, isProgramModule } from "@appdb/contract/program-code";
+import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
@@ -34,6 +35,8 @@ export interface TableWritesDeps {
   readonly log: Logger;
   readonly limits: ServiceSpec["limits"];
   readonly runtimes: Pick<RuntimeStore, "find">;
+  /** Python for tables that no update of an application file made: it explains operators that fail. */
+  readonly plain_runtime?: Runtime;
   /** Functions of running programs; undefined: there are none. */
   readonly programs?: ProgramCode;
   /** Manifests of applied updates. */
@@ -209,12 +212,23 @@ class OpenedTables {
 }
 
 async function open(
-  { sql, clock, log, limits, runtimes, programs, manifests, mediaOf, printAddress }: TableWritesDeps,
+  {
+    sql,
+    clock,
+    log,
+    limits,
+    runtimes,
+    plain_runtime: plainRuntime,
+    programs,
+    manifests,
+    mediaOf,
+    printAddress,
+  }: TableWritesDeps,
   runtimeId: string | null,
   target: string,
 ): Promise<Opened> {
-  // Without a runtime, the tables were made by requests, and none of their columns needs Python.
-  const stored = runtimeId === null ? undefined : runtimes.find(runtimeId)?.runtime;
+  // Without a runtime, the tables were made by requests, and none of their columns calls a function of Python.
+  const stored = runtimeId === null ? plainRuntime : runtimes.find(runtimeId)?.runtime;
   if (runtimeId !== null && stored === undefined) throw filesRemoved(target);
   const declared = runtimeId === null ? emptyManifest() : await manifests.applied(runtimeId, target);
   // another file's update may have taken over a table
