@@ -14,7 +14,7 @@ from appdb.declare.arguments import checked
 from fake_database import FakeDatabase
 
 #: Methods that take any keyword as the name of a column.
-TAKE_NAMES = {"select", "where", "insert", "add_column", "add_computed_column", "add_embedding_index", "sample", "update"}
+TAKE_NAMES = {"select", "where", "insert", "compute", "add_column", "add_computed_column", "add_embedding_index", "sample", "update"}
 
 
 @pytest.fixture

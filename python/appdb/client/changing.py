@@ -69,6 +69,20 @@ def create(database, path, declared, if_exists, on_error="abort", dry_run=False)
     return bool(_change(database, code.sent.named(change), path, code.sent.named(documents), on_error, dry_run)["tables"])
 
 
+def update(database, folder, tables, allow_destructive, on_error, dry_run=False):
+    """Makes the tables of a folder those that are declared, or only plans it. Returns the plan of those that differ."""
+    code, documents = request_code(database, callers(tables, []))
+    paths = [f"{folder}/{one.name}" if folder else one.name for one in tables]
+    change = {
+        "change": "update_tables",
+        "folder": folder,
+        "definitions": [_definition(one, path, code) for one, path in zip(tables, paths)],
+        "allow_destructive": allow_destructive,
+    }
+    named = code.sent.named(change)
+    return _change(database, named, database.target.path(folder), code.sent.named(documents), on_error, dry_run)
+
+
 def _definition(declared, path, code):
     document = table_document(declared, code.places)
     document["name"] = path.rpartition("/")[2]

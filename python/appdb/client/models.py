@@ -14,7 +14,7 @@ from appdb.client.paths import folder_path
 from appdb.client.progress import Progress
 from appdb.declare.arguments import checked
 from appdb.declare.declaring import Phase
-from appdb.declare.errors import Error, later, listed
+from appdb.declare.errors import later, listed
 from appdb.queries.other_verbs import name_of_base, unbound
 
 
@@ -104,25 +104,41 @@ def unbind(model, before):
 @checked
 def update_all(base, target, *, allow_destructive=False, on_error="abort"):
     """Creates and changes tables so that they match the models, and binds them. Returns the plans of changed tables."""
-    database, _ = _place(target)
+    database, folder = _place(target)
+    if not base.__appdb_models__:
+        return []
+    if database.is_local:
+        plan = _update_local(base, target, database, bool(allow_destructive), on_error)
+    else:
+        plan = changing.update(database, folder, _declared(base), bool(allow_destructive), on_error)
+    bind(base, target)
+    return [table for table in plan["tables"] if table["resolution"] != "up_to_date"]
+
+
+def _update_local(base, target, database, allow_destructive, on_error):
+    """The plan of an update of the models as an application file, whose columns may call queries."""
     body, plan = _plan(base, target, database)
     body["catalog_version"] = plan["catalog_version"]
-    body["allow_destructive"] = bool(allow_destructive)
+    body["allow_destructive"] = allow_destructive
     body["on_error"] = on_error
     progress = Progress(f"update {target}")
     done = database.connection.events(
         "//v1/schema/apply", body, lambda line: progress.at(line["rows_done"], line["rows_total"])
     )
     progress.end()
-    bind(base, target)
-    return [table for table in done["plan"]["tables"] if table["resolution"] != "up_to_date"]
+    return done["plan"]
 
 
 @checked
 def get_model_diff(base, target):
     """What update_all() would change: for each table with differences, its path, resolution and operations."""
-    database, _ = _place(target)
-    _, plan = _plan(base, target, database)
+    database, folder = _place(target)
+    if not base.__appdb_models__:
+        return {}
+    if database.is_local:
+        _, plan = _plan(base, target, database)
+    else:
+        plan = changing.update(database, folder, _declared(base), False, "abort", dry_run=True)
     return {table["path"]: table for table in plan["tables"] if table["resolution"] != "up_to_date"}
 
 
@@ -139,12 +155,6 @@ def _plan(base, target, database):
     """The request of an update without its decisions, and its plan."""
     from appdb.appfile.collect import schema_manifest
 
-    if not database.is_local:
-        raise Error(
-            f"The models of a program cannot be compared with {target}: a hosted database has its own project files.",
-            f"Run: cli schema diff app.py {target}, or cli schema update app.py {target}",
-            "hosted_not_available",
-        )
     functions = [
         function
         for model in base.__appdb_models__
@@ -156,6 +166,10 @@ def _plan(base, target, database):
     manifest = schema_manifest(code.root, _file(base, code), base)
     body = {"target": _local_target(target), "manifest": manifest, "runtime": code.runtime()}
     return body, database.connection.call("POST", "//v1/schema/plan", body)["plan"]
+
+
+def _declared(base):
+    return [model.__appdb_table__ for model in base.__appdb_models__]
 
 
 def _file(base, code):
