@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { answerError, JSON_HEADERS } from "@appdb/engine/answers/answers";
 import type { CompiledRoute, RouteRequest } from "@appdb/engine/routes/route";
+import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, describe, expect, test } from "vitest";
 import { type ServedEndpoints, type ServedRoutes, serveEndpoints } from "./serve-endpoints.ts";
@@ -385,11 +386,9 @@ describe("the server", () => {
       headers: { "content-type": "application/json" },
       signal: caller.signal,
     });
-    await sleep(50);
-    expect(seen?.aborted).toBe(false);
+    await eventually(() => expect(seen?.aborted).toBe(false));
     caller.abort();
     await expect(answer).rejects.toThrow();
-    await sleep(50);
-    expect(seen?.aborted).toBe(true);
+    await eventually(() => expect(seen?.aborted).toBe(true));
   });
 });
