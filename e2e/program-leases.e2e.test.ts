@@ -72,14 +72,15 @@ function leases(project: TestProject): string[] {
 const noLease = (project: TestProject) =>
   eventually(async () => expect(leases(project)).toEqual([]), { timeout_ms: ENDED_MS });
 
-test("a notebook defines, uses and redefines functions on a hosted database", async () => {
+// They wait for the end of leases.
+test.concurrent("a notebook defines, uses and redefines functions on a hosted database", async () => {
   await using project = await makeProject("");
   await startWithAcme(project);
   expect(await runNotebook(project, MAIN)).toEqual(PRINTED);
   await noLease(project);
 }, 240_000);
 
-test("a function of a started file works on a hosted database until the program is killed", async () => {
+test.concurrent("a function of a started file works on a hosted database until the program is killed", async () => {
   await using project = await makeProject("");
   await startWithAcme(project);
   const [first, second] = await Promise.all([
@@ -102,7 +103,7 @@ test("a function of a started file works on a hosted database until the program 
   ]);
 }, 400_000);
 
-test("a program continues after its database slept", async () => {
+test.concurrent("a program continues after its database slept", async () => {
   await using project = await makeProject("");
   await startWithAcme(project);
   const child = await startProgram(project, "slept", SLEPT, "pipe");

@@ -6,6 +6,7 @@ import { expect, test } from "vitest";
 import { ensurePythonTools } from "./support/python-tools.ts";
 import { makeProject } from "./support/served.ts";
 
+/** `npm run test:faults` runs all ways of each value. */
 test.each(["source_values.py", "marked_kinds.py"])(
   "the library and the command read the same values: %s",
   async (name) => {

@@ -6,6 +6,7 @@ Prints the cases whose ways differ from what is expected, as JSON. `REFUSED` beg
 import datetime as dt
 import decimal
 import json
+import os
 import subprocess
 import sys
 import uuid
@@ -131,6 +132,9 @@ CASES = {
 }
 
 
+LONG = os.environ.get("APPDB_FAULTS") == "long"
+
+
 def command(*args):
     ran = subprocess.run(["cli", *args], capture_output=True, text=True)
     if ran.returncode:
@@ -138,7 +142,7 @@ def command(*args):
     return ran.stdout
 
 
-def outcome(path, insert):
+def outcome(path, table, insert):
     """The stored values, in any order, or the error."""
     try:
         insert()
@@ -146,7 +150,7 @@ def outcome(path, insert):
         return str(error)
     # The command prints all digits.
     lines = command("export", path, "--format", "jsonl", "--columns", "v").splitlines()
-    command("delete", path, "--where", "true", "-f")
+    table.delete()
     return sorted(json.dumps(json.loads(line)["v"]) for line in lines)
 
 
@@ -171,8 +175,11 @@ def main():
                 "file": (lambda: table.insert("values.parquet"), 1),
                 "command": (lambda: command("insert", path, "values.parquet"), 1),
             }
+            # These two take other ways to the same rules; some cases show that.
+            if not LONG and place % 3:
+                del ways["many"], ways["file"]
             for name, (insert, times) in ways.items():
-                found = outcome(path, insert)
+                found = outcome(path, table, insert)
                 if not is_expected(expected, found, times):
                     wrong.append([repr(type), place, str(array.type), name, str(found)[:300]])
     print(json.dumps(wrong))

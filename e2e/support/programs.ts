@@ -107,17 +107,17 @@ LONG = 5`,
 def summarize(body: str) -> str:
     return body[:LONG]
 docs.add_computed_column(summary=summarize(docs.body))
-print(docs.collect()["summary"])`,
+print(docs.order_by(docs.body).collect()["summary"])`,
   `LONG = 2
-print(docs.select(x=summarize(docs.body)).collect()["x"])`,
+print(docs.order_by(docs.body).select(x=summarize(docs.body)).collect()["x"])`,
   `@db.udf
 async def summarize(body: str) -> str:
     return body.upper()
 docs.add_computed_column(summary=summarize(docs.body), if_exists="replace")
 docs.insert(body="new")
-print(docs.collect()["summary"])`,
+print(docs.order_by(docs.body).collect()["summary"])`,
   `docs.add_computed_column(turned=docs.body.apply(lambda text: text[::-1], db.String))
-print(docs.collect()["turned"])`,
+print(docs.order_by(docs.body).collect()["turned"])`,
 ];
 const RUN_CELLS = `import json
 
