@@ -41,7 +41,8 @@ export const LAYERS = {
   "packages/python-runtime/src": [["environments", "workers"], ["documents", "handlers"], ["images"]],
   "apps/runtime/src": [
     ["media"],
-    ["config", "databases", "http"],
+    ["code", "config"],
+    ["databases", "http"],
     ["data-reads"],
     ["daemon"],
     ["services"],

@@ -1,9 +1,9 @@
 import { parseLocalTarget } from "@appdb/contract/names";
 import type { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { makesDatabase } from "@appdb/contract/routes/table-changes";
+import { storeProgram } from "../code/program-processes.ts";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { openKnown } from "../databases/open-known.ts";
-import { storeProgram } from "../databases/program-processes.ts";
 import { changeDatabase, readDefinition, readHistory } from "../databases/table-changes.ts";
 import { findBrokenByChange, type RunningService, runningOf } from "../services/broken-services.ts";
 import type { Handlers } from "./json-api.ts";

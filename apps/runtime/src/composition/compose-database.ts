@@ -13,6 +13,10 @@ import { refuseWrites, tellDiskRoom, tellMediaLimit } from "@appdb/postgres/clie
 import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
+import { ProgramFunctions } from "../code/program-functions.ts";
+import { ProgramLeases } from "../code/program-leases.ts";
+import { TreeManifests } from "../code/tree-manifests.ts";
+import { createTreeRuntimes, type TreeRuntimes } from "../code/tree-runtimes.ts";
 import { DatabaseReads } from "../data-reads/database-reads.ts";
 import { PsqlSessions } from "../data-reads/psql-sessions.ts";
 import { hostedCode } from "../data-reads/query-code.ts";
@@ -25,12 +29,8 @@ import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { createMachineDisk, type MachineDisk } from "../databases/machine-disk.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
-import { ProgramFunctions } from "../databases/program-functions.ts";
-import { ProgramLeases } from "../databases/program-leases.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
 import { TableWrites } from "../databases/table-writes.ts";
-import { TreeManifests } from "../databases/tree-manifests.ts";
-import { createTreeRuntimes, type TreeRuntimes } from "../databases/tree-runtimes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
 

@@ -1,6 +1,6 @@
 import { type ManifestFunction, manifestSchema } from "@appdb/contract/manifest";
 import { expect, test } from "vitest";
-import { emptyManifest } from "../databases/local-manifests.ts";
+import { emptyManifest } from "../code/local-manifests.ts";
 import { hostedCode, localCode, refuseCallersCode } from "./query-code.ts";
 
 const PROGRAM = { pid: 1, modules: ["YQ=="] };

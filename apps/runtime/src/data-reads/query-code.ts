@@ -6,12 +6,12 @@ import type { BoundQuery } from "@appdb/engine/catalog/bind-query";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import type { SqlPool } from "@appdb/engine/ports";
 import type { z } from "zod";
-import type { ProgramCode } from "../databases/program-code.ts";
-import type { LeasedFunction, ProgramLeases } from "../databases/program-leases.ts";
-import { storeProgram } from "../databases/program-processes.ts";
-import type { RuntimeStore } from "../databases/runtime-store.ts";
-import type { TreeManifests } from "../databases/tree-manifests.ts";
-import type { TreeRuntimes } from "../databases/tree-runtimes.ts";
+import type { ProgramCode } from "../code/program-code.ts";
+import type { LeasedFunction, ProgramLeases } from "../code/program-leases.ts";
+import { storeProgram } from "../code/program-processes.ts";
+import type { RuntimeStore } from "../code/runtime-store.ts";
+import type { TreeManifests } from "../code/tree-manifests.ts";
+import type { TreeRuntimes } from "../code/tree-runtimes.ts";
 
 export type RequestCode = z.output<typeof requestCodeSchema>;
 

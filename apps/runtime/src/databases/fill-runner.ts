@@ -5,9 +5,9 @@ import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Logger, QueryAnswerer, UdfRunner } from "@appdb/engine/ports";
+import type { ProgramCode } from "../code/program-code.ts";
+import type { RuntimeStore } from "../code/runtime-store.ts";
 import type { OpenDatabase } from "./open-databases.ts";
-import type { ProgramCode } from "./program-code.ts";
-import type { RuntimeStore } from "./runtime-store.ts";
 
 export interface FillRunnerDeps {
   readonly limits: Pick<ServiceSpec["limits"], "workers" | "function_timeout_ms" | "worker_memory_mb">;

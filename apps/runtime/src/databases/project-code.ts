@@ -6,10 +6,10 @@ import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { udfsOf } from "@appdb/engine/expressions/needs-python";
 import { planRecompute } from "@appdb/engine/jobs/plan-recompute";
+import type { TreeManifests } from "../code/tree-manifests.ts";
+import type { TreeRuntimes } from "../code/tree-runtimes.ts";
 import type { OpenByText } from "./open-known.ts";
 import { toEngine } from "./recompute.ts";
-import type { TreeManifests } from "./tree-manifests.ts";
-import type { TreeRuntimes } from "./tree-runtimes.ts";
 
 export interface ProjectCodeDeps {
   readonly open: OpenByText;

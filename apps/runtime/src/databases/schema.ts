@@ -21,10 +21,10 @@ import { previewRecomputes } from "@appdb/engine/schema/preview-recompute";
 import { planPrune, pruneTables } from "@appdb/engine/schema/prune-tables";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { folderSchema } from "@appdb/engine/target";
+import type { RuntimeStore } from "../code/runtime-store.ts";
 import { checkDestinations } from "../media/check-destinations.ts";
 import type { CreateFillRunner } from "./fill-runner.ts";
 import type { OpenDatabases } from "./open-databases.ts";
-import type { RuntimeStore } from "./runtime-store.ts";
 
 /** Location of the tables of a request. A parsed local target satisfies it. */
 export interface TargetFolder {

@@ -10,8 +10,8 @@ import { removeFolder } from "@appdb/system/files/remove-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
 import { identifyProcess, isProcessAlive, type ProcessIdentity } from "@appdb/system/processes/process-identity";
 import * as z from "zod";
+import type { LocalManifests } from "../code/local-manifests.ts";
 import { CleanCopies } from "./clean-copies.ts";
-import type { LocalManifests } from "./local-manifests.ts";
 import type { OpenDatabases } from "./open-databases.ts";
 
 export interface ScratchDeps {

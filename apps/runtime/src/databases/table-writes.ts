@@ -18,12 +18,12 @@ import type { TableWriter } from "@appdb/engine/table-writes/table-writer";
 import { folderSchema } from "@appdb/engine/target";
 import type { ReadableTable } from "@appdb/engine/views/view-tables";
 import { createFileSpool } from "@appdb/system/files/file-spool";
+import { emptyManifest } from "../code/local-manifests.ts";
+import type { ProgramCode } from "../code/program-code.ts";
+import type { RuntimeStore } from "../code/runtime-store.ts";
 import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { collectHourly } from "./collect-hourly.ts";
 import { LazyWorkers } from "./lazy-workers.ts";
-import { emptyManifest } from "./local-manifests.ts";
-import type { ProgramCode } from "./program-code.ts";
-import type { RuntimeStore } from "./runtime-store.ts";
 import { outputsOf, TableComputes } from "./table-computes.ts";
 
 /** Releases resources, above all Python processes, after this time without rows. */
