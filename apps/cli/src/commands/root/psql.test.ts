@@ -85,7 +85,7 @@ test("wrong options and a missing program are named", async () => {
     exit: 2,
     asked: [],
     stderr:
-      "error: 'select 1' is no option of psql, and main is the database.\n" +
+      "error: 'select 1' is not an option of psql, and main is the database.\n" +
       "hint: Run a statement with -c: cli psql main -c 'select 1'\n",
   });
   const findPsql = async () => {

@@ -68,7 +68,7 @@ export const psql = defineCommand<Flags, string[], undefined>({
 function refuseStatement(named: string, [first, ...others]: readonly string[]): void {
   if (first === undefined || first.startsWith("-")) return;
   throw wrongOption(
-    `'${shown(first)}' is no option of psql, and ${named} is the database.`,
+    `'${shown(first)}' is not an option of psql, and ${named} is the database.`,
     `Run a statement with -c: ${commandLine(["psql", named, "-c", first, ...others])}`,
   );
 }
