@@ -20,7 +20,7 @@ interface Media {
 }
 
 /**
- * The seconds of a sound, which is loaded as playing it would. Where a busy browser has given up, it gets another try
+ * The seconds of a sound, which is loaded as playing it would. Where a busy browser has given up, the page tries again
  * and the result is why.
  */
 export async function durationOf(within: Locator, name: string): Promise<number | string> {

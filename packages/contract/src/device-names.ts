@@ -4,8 +4,8 @@ import { appError } from "./errors.ts";
 const DEVICE = /^(con|prn|aux|nul|com[1-9]|lpt[1-9])(\..*)?$/i;
 
 /**
- * Why a new database, folder or organization cannot have a name; undefined if it can. Those that exist keep theirs,
- * so this is no part of `parseName`.
+ * Why a new database, folder or organization cannot have a name; undefined if it can. `parseName` accepts it, because
+ * those that exist keep theirs.
  */
 export function findDeviceName(kind: "database" | "folder" | "organization", name: string): Error | undefined {
   if (!DEVICE.test(name)) return undefined;
