@@ -42,6 +42,15 @@ async function psql(line: string) {
   return { code, stderr, stdout };
 }
 
+test.each(TARGETS)("%s without such a folder opens no session, and a table is not one", async (target) => {
+  expect(await psql(`${target}/none -c 'select 1'`)).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "error: The database has no folder none.\nhint: The database has no folder.\n",
+  });
+  expect((await psql(`${target}/notes -c 'select 1'`)).stderr).toContain("notes is a table, and a folder is expected.");
+});
+
 /** Opens an address, as a tool gets it. */
 async function openUrl(target: string): Promise<{ readonly started: Started; readonly url: string }> {
   const started = project.start(`cli psql ${target} --url`);

@@ -96,7 +96,8 @@ function leftOut(names) {
 }
 
 /**
- * Bundles the command, the pod and the server, and puts the files that they read next to them: `cli.js` (the door), `cli-*.js`,
+ * Bundles the command, the pod and the server, and puts the files that they read next to them: `cli.js` (the door),
+ * `cli-main.js`, `cli-program.js` and `cli-more.js` (the command, divided by bundle-command.mjs), `cli-config.js` and `cli-parquet.js`,
  * `pod.js`, `server.js` and `gateway.js` (doors too) and their `*-program.*`, `read-compiled.cjs`, `traces.js`, `documents-worker.js`, `catalog-migrations/`, `server-migrations/`, `package.json` (so that Node takes them for CommonJS wherever they lie), `swagger-ui/` and `examples/`.
  *
  * All programs contain `buildId`, by which a command recognizes a daemon or server of other sources.

@@ -8,7 +8,7 @@ import {
   type RouteMap,
   run,
 } from "@stricli/core";
-import type { Leaf, Noun } from "./command-entry.ts";
+import { hasPlan, type Leaf, type Noun, wordsOf } from "./command-entry.ts";
 import { LEAVES, NOUNS } from "./command-table.ts";
 import type { Context, World } from "./context.ts";
 import type { CompletedCommand } from "./output/completion-scripts.ts";
@@ -20,8 +20,8 @@ import { collectUsageText, toKebab } from "./output/usage-text.ts";
  * you mean".
  */
 export async function runCommandLine(argv: readonly string[], world: World): Promise<void> {
-  const ctx: Context = { ...world, has_plan: NOUNS[argv[0] ?? ""]?.has_plan ?? false };
-  const usage = collectUsageText(argv);
+  const ctx: Context = { ...world, has_plan: hasPlan({ leaves: LEAVES, nouns: NOUNS }, argv) };
+  const usage = collectUsageText(argv, wordsOf({ leaves: LEAVES, nouns: NOUNS }, argv));
   const inputs = expandAliases(argv);
   const root = await buildTree(inputs);
   await run(buildCli(root, usage.text), inputs, ctx);

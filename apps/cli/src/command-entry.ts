@@ -4,6 +4,8 @@ import type { Context } from "./context.ts";
 /** A command's entry in lists, and the file that implements it, loaded on demand. */
 export interface Leaf {
   readonly brief: string;
+  /** As that of a noun; for a verb, in addition to it. */
+  readonly has_plan?: true;
   load(): Promise<Command<Context>>;
 }
 
@@ -20,4 +22,19 @@ export interface Noun {
 export interface CommandTable {
   readonly leaves: Readonly<Record<string, Leaf>>;
   readonly nouns: Readonly<Record<string, Noun>>;
+}
+
+/** The words of a command line that name its command: a leaf, a noun, or a noun and its verb. */
+export function wordsOf({ leaves, nouns }: CommandTable, [first = "", second = ""]: readonly string[]): string[] {
+  const noun = Object.hasOwn(nouns, first) ? nouns[first] : undefined;
+  if (noun !== undefined) return Object.hasOwn(noun.verbs, second) ? [first, second] : [first];
+  return Object.hasOwn(leaves, first) ? [first] : [];
+}
+
+/** Whether a command line names a verb with a plan. */
+export function hasPlan(commands: CommandTable, argv: readonly string[]): boolean {
+  const [first = "", second] = wordsOf(commands, argv);
+  const noun = commands.nouns[first];
+  const leaf = noun === undefined ? commands.leaves[first] : noun.verbs[second ?? noun.default_verb ?? ""];
+  return noun?.has_plan === true || leaf?.has_plan === true;
 }

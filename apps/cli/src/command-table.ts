@@ -15,10 +15,12 @@ export const LEAVES: Readonly<Record<string, Leaf>> = {
   ...STATUS_LEAVES,
   deploy: {
     brief: "Deploy a project to a hosted database: files, image, tables and services",
+    has_plan: true,
     load: async () => (await import("./commands/root/deploy.ts")).deploy,
   },
   rollback: {
     brief: "Undo the last deployment: services, project files, image and size; tables and rows stay",
+    has_plan: true,
     load: async () => (await import("./commands/root/rollback.ts")).rollback,
   },
   dev: {
@@ -334,6 +336,7 @@ export const NOUNS: Readonly<Record<string, Noun>> = {
       },
       prune: {
         brief: "Free the files of a media store that nothing refers to",
+        has_plan: true,
         load: async () => (await import("./commands/media/prune.ts")).prune,
       },
       du: {

@@ -26,10 +26,12 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
   },
   drop: {
     brief: "Drop a table or view",
+    has_plan: true,
     load: async () => (await import("./commands/data/drop.ts")).drop,
   },
   "drop-dir": {
     brief: "Drop a folder",
+    has_plan: true,
     load: async () => (await import("./commands/data/drop.ts")).dropFolder,
   },
   rename: {

@@ -1,7 +1,8 @@
 import { writeSync } from "node:fs";
 import { appError, toProblem } from "@appdb/contract/errors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
-import { NOUNS } from "./command-table.ts";
+import { hasPlan } from "./command-entry.ts";
+import { LEAVES, NOUNS } from "./command-table.ts";
 import { createContext } from "./create-context.ts";
 import { EXIT, exitCodeOf } from "./output/exit-codes.ts";
 import { createOutput } from "./output/output.ts";
@@ -17,7 +18,7 @@ export function refuseLostFolder(argv: readonly string[]): void {
     appError("usage", { detail: "The current folder no longer exists.", hint: "Go to a folder that exists: cd ~" }),
   );
   createOutput(process.stdout, process.stderr, true).problem(problem, argv.includes("--json"));
-  process.exitCode = exitCodeOf("usage", NOUNS[argv[0] ?? ""]?.has_plan ?? false);
+  process.exitCode = exitCodeOf("usage", hasPlan({ leaves: LEAVES, nouns: NOUNS }, argv));
 }
 
 /** Reports that the output was not written, and fails. The process ends at once: the rest has no reader. */

@@ -1,9 +1,15 @@
 import { appError, type Problem, toProblem } from "@appdb/contract/errors";
 import {
+  AliasNotFoundError,
   type ApplicationText,
-  ArgumentScannerError,
-  formatMessageForArgumentScannerError,
+  ArgumentParseError,
+  EnumValidationError,
+  FlagNotFoundError,
   text_en,
+  UnexpectedFlagError,
+  UnexpectedPositionalError,
+  UnsatisfiedFlagError,
+  UnsatisfiedPositionalError,
 } from "@stricli/core";
 
 /** Words of similar tools, which mean commands of `media`. */
@@ -26,7 +32,8 @@ export interface UsageText {
   readonly problem: Problem | undefined;
 }
 
-export function collectUsageText(argv: readonly string[]): UsageText {
+/** `named`: the words of the command line that name its command. */
+export function collectUsageText(argv: readonly string[], named: readonly string[]): UsageText {
   const found: { detail: string; hint: string | undefined }[] = [];
   const commandPath = commandOf(argv);
   const keep = (detail: string, hint: string | undefined): string => {
@@ -51,7 +58,7 @@ export function collectUsageText(argv: readonly string[]): UsageText {
       );
     },
     exceptionWhileParsingArguments: (error) =>
-      keep(describeUsage(error), `See the usage: ${["cli", ...commandPath.slice(0, 2), "--help"].join(" ")}`),
+      keep(describeUsage(error), `See the usage: ${["cli", ...named, "--help"].join(" ")}`),
   };
   return {
     text,
@@ -69,24 +76,25 @@ function commandOf(argv: readonly string[]): readonly string[] {
   return end < 0 ? argv : argv.slice(0, end);
 }
 
+/** By class and not by its name: the bundle of the command has shorter names. */
 function describeUsage(error: unknown): string {
-  if (!(error instanceof ArgumentScannerError)) return error instanceof Error ? error.message : String(error);
-  return formatMessageForArgumentScannerError(error, {
-    FlagNotFoundError: ({ input, corrections }) =>
-      corrections[0] === undefined
-        ? `No option named --${input}.`
-        : `No option named --${input}; did you mean --${toKebab(corrections[0])}?`,
-    AliasNotFoundError: ({ input }) => `No option named -${input}.`,
-    UnsatisfiedPositionalError: ({ placeholder }) => `${placeholder} is missing.`,
-    UnexpectedPositionalError: ({ input, expectedCount }) =>
-      `'${input}' is one argument too many: expected ${expectedCount}.`,
-    UnsatisfiedFlagError: ({ externalFlagName }) => `The option --${externalFlagName} needs a value.`,
-    UnexpectedFlagError: ({ externalFlagName }) => `The option --${externalFlagName} is given twice.`,
-    EnumValidationError: ({ externalFlagName, input, values }) =>
-      `--${externalFlagName} takes ${values.join(", ")}, not '${input}'.`,
-    ArgumentParseError: ({ externalFlagNameOrPlaceholder, input, exception }) =>
-      `'${input}' is not a valid ${externalFlagNameOrPlaceholder}: ${exception instanceof Error ? exception.message : exception}.`,
-  });
+  if (error instanceof FlagNotFoundError) {
+    const [near] = error.corrections;
+    return `No option named --${error.input}${near === undefined ? "." : `; did you mean --${toKebab(near)}?`}`;
+  }
+  if (error instanceof AliasNotFoundError) return `No option named -${error.input}.`;
+  if (error instanceof UnsatisfiedPositionalError) return `${error.placeholder} is missing.`;
+  if (error instanceof UnexpectedPositionalError)
+    return `'${error.input}' is one argument too many: expected ${error.expectedCount}.`;
+  if (error instanceof UnsatisfiedFlagError) return `The option --${error.externalFlagName} needs a value.`;
+  if (error instanceof UnexpectedFlagError) return `The option --${error.externalFlagName} is given twice.`;
+  if (error instanceof EnumValidationError)
+    return `--${error.externalFlagName} takes ${error.values.join(", ")}, not '${error.input}'.`;
+  if (error instanceof ArgumentParseError) {
+    const { exception, externalFlagNameOrPlaceholder: name, input } = error;
+    return `'${input}' is not a valid ${name}: ${exception instanceof Error ? exception.message : exception}.`;
+  }
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** Options are camelCase in code and kebab-case on the command line. */

@@ -53,9 +53,15 @@ export interface FoundApplication {
 
 /**
  * Finds an application file and its project: the project of `cwd`, otherwise the one above the file.
- * @throws app_file_not_found, no_project, app_outside_project
+ * @throws usage, app_file_not_found, no_project, app_outside_project
  */
 export function findApplication(cwd: string, typed: string): FoundApplication {
+  if (typed === "-") {
+    throw appError("usage", {
+      detail: "'-' is the input, and an application is read from a file of its project.",
+      hint: "Write it to a file, and name that: app.py",
+    });
+  }
   const path = resolve(cwd, typed);
   if (!existsSync(path)) {
     const suggestion = nearFile(path, cwd);

@@ -79,6 +79,14 @@ describe("the application file", () => {
     expect(error.message).toContain("nope.py");
   });
 
+  test("is not read from the input", () => {
+    const { code, message } = refusal(() => findApplication(folder, "-"));
+    expect([code, message]).toEqual([
+      "usage",
+      "'-' is the input, and an application is read from a file of its project.",
+    ]);
+  });
+
   test("suggests the root's file in a folder below it", () => {
     write("service.toml", "");
     write("app.py", "");

@@ -1,3 +1,4 @@
+import { refuseDeviceName } from "@appdb/contract/device-names";
 import type { Manifest } from "@appdb/contract/manifest";
 import { type LocalTarget, parseLocalTarget } from "@appdb/contract/names";
 import type { SchemaPlan } from "@appdb/contract/plan";
@@ -71,6 +72,7 @@ async function planEffects(
     service.project_root === projectRoot ? { ...service, project_root: null } : service,
   );
   const isNew = plan.tables.every(({ exists }) => !exists) && !(await postgres.hasDatabase(target.database));
+  if (isNew) refuseDeviceName("database", target.database);
   return {
     ...(breaks.length === 0 ? {} : { breaks }),
     ...(outdated.length === 0 ? {} : { outdated }),

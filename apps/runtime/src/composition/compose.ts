@@ -1,6 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { findDeviceName } from "@appdb/contract/device-names";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { localMediaPlace } from "@appdb/contract/media-place";
 import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
@@ -116,6 +117,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
   const isOwnServer = postgres.superuserDsn !== undefined;
   const machineDisk = isOwnServer ? createMachineDisk(homeDisk(home)) : undefined;
   const databases = new OpenDatabases({
+    refuseNew: (name) => findDeviceName("database", name),
     postgres,
     migrations,
     clock,

@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { deleteFolder, storeFolder } from "@appdb/engine/catalog/folders";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
 import { eventually } from "@appdb/testkit/eventually";
@@ -120,6 +121,27 @@ test("a session reads tables by their names, and its role is gone when it ends",
     expect(await one.run("select session_user = current_user, current_user = $$x$$")).toEqual([["t", "f"]]);
     expect(await roles()).toBe("1");
   }
+  expect(await roles()).toBe("0");
+});
+
+test("a session needs a folder of the database", async () => {
+  const open = (folder: string) => sessions.open({ folder, writes: false });
+  await expect(open("none")).rejects.toMatchObject({
+    code: "folder_not_found",
+    message: "The database has no folder none.",
+    hint: "The database has no folder.",
+  });
+  await expect(open("docs")).rejects.toMatchObject({
+    code: "folder_not_found",
+    message: "docs is a table, and a folder is expected.",
+  });
+  await storeFolder(app.sql, "reports/old");
+  await expect(open("none")).rejects.toMatchObject({ hint: "Its folders are: reports/old" });
+  for (const folder of ["reports", "reports/old"]) {
+    await using session = await openSession(false, folder);
+    expect(await session.run("show search_path")).toEqual([[expect.stringContaining(folder)]]);
+  }
+  await deleteFolder(app.sql, "reports/old");
   expect(await roles()).toBe("0");
 });
 

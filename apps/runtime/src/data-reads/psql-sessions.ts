@@ -3,6 +3,7 @@ import { connect, type Socket } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import * as limits from "@appdb/contract/routes/psql";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
+import { requireFolder } from "@appdb/engine/catalog/require-folder";
 import { letRoleWrite } from "@appdb/engine/data-queries/psql-writes";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { listenerOf } from "@appdb/postgres/client/socket-dsn";
@@ -81,14 +82,15 @@ export class PsqlSessions implements AsyncDisposable {
     return this.#deps.database;
   }
 
-  /** @throws overloaded, postgres_unsupported, disk_full, database_unavailable */
+  /** @throws overloaded, postgres_unsupported, disk_full, folder_not_found, database_unavailable */
   async open({ folder, writes }: { readonly folder: string; readonly writes: boolean }): Promise<PsqlSession> {
-    const { admitWrites, database, sql_reads: sqlReads } = this.#deps;
+    const { admitWrites, database, sql, sql_reads: sqlReads } = this.#deps;
     if (this.#open.size + this.#opening >= limits.PSQL_SESSIONS) throw tooManySessions();
     this.#opening += 1;
     try {
       if (writes) await admitWrites();
       const catalog = await sqlReads.grant();
+      await requireFolder(sql, catalog, folder);
       const dsn = this.#superuser();
       await this.#prepare(dsn);
       if (writes) {

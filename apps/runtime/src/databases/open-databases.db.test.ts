@@ -33,6 +33,7 @@ beforeEach(() => {
     log: createSilentLog(),
     owner: "test",
     application_name: "parked",
+    refuseNew: (name) => new Error(`No new ${name}.`),
     createRunner: () => {
       throw new Error("No job of this test runs functions.");
     },
@@ -47,6 +48,11 @@ const countListeners = async () =>
     const text = `select datname from pg_stat_activity where application_name = 'parked' and query ilike 'listen%${JOBS_CHANNEL}%'`;
     return (await client.query<{ datname: string }>(text)).rows.map(({ datname }) => datname);
   });
+
+test("a refused name opens only a database that exists", async () => {
+  await expect(databases.open("con")).rejects.toThrow("No new con.");
+  expect((await databases.open(first())).name).toBe(first());
+});
 
 test("parks the least recently used databases beyond a limit", async () => {
   for (const { name } of made) {

@@ -29,6 +29,8 @@ export interface OpenDatabasesDeps {
   readonly owner: string;
   /** Application name of our connections in PostgreSQL. */
   readonly application_name: string;
+  /** The error of a name that no new database can have. */
+  readonly refuseNew?: (name: string) => Error | undefined;
   /** Creates workers for a fill from the runtime id that its update stored. */
   readonly createRunner: CreateFillRunner;
   /** Checks before each batch of a job that the database may grow. Default: it always may. @throws disk_full */
@@ -186,7 +188,7 @@ export class OpenDatabases implements AsyncDisposable {
   }
 
   #start(name: string, isCurrent: boolean): Entry {
-    const { application_name: applicationName, clock, log, migrations, postgres } = this.#deps;
+    const { application_name: applicationName, clock, log, migrations, postgres, refuseNew } = this.#deps;
     const dsn = postgres.dsn(name);
     const sql = createPgPool({
       dsn,
@@ -197,6 +199,8 @@ export class OpenDatabases implements AsyncDisposable {
     });
     const prepare = async () => {
       if (!isCurrent) {
+        const refused = refuseNew?.(name);
+        if (refused !== undefined && !(await postgres.hasDatabase(name))) throw refused;
         await postgres.ensureDatabase(name);
         await ensureCatalog(sql, migrations);
       }

@@ -6,6 +6,7 @@ import type { OpenJob, SchemaPlan } from "@appdb/contract/plan";
 import type { Progress } from "@appdb/contract/routes/local";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
+import { listFolders, refuseDevices } from "@appdb/engine/catalog/folders";
 import { emptyCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { countErrors } from "@appdb/engine/compute/list-errors";
 import { listOpenJobs } from "@appdb/engine/jobs/list-open-jobs";
@@ -80,6 +81,8 @@ export async function planForPerson(
   if (database === undefined) return planTarget(deps, input);
   const { sql } = database;
   const catalog = await loadCatalog(sql);
+  const folder = folderSchema(target.text);
+  if (folder !== "public") refuseDevices(folder, await listFolders(sql));
   const { manifest, recompute } = input;
   const question = { manifest, catalog, target: target.text, recompute, ...othersOf(input) };
   const { plan, operations } = await planInspected(sql, question);

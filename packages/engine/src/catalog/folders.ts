@@ -1,12 +1,23 @@
+import { refuseDeviceName } from "@appdb/contract/device-names";
 import type { SqlConnection } from "../ports.ts";
 import { createFolder, dropFolder } from "./ddl.ts";
 
 /** Folders are PostgreSQL schemas. The root, `public`, is not one of them. */
 
-/** Makes a folder, which stays until it is dropped. */
+/** Makes a folder, which stays until it is dropped. @throws invalid_name */
 export async function storeFolder(sql: SqlConnection, folder: string): Promise<void> {
+  refuseDevices(folder, await listFolders(sql));
   await sql.query({ text: createFolder(folder) });
   await sql.query({ text: "insert into appdb.folders (name) values ($1) on conflict do nothing", values: [folder] });
+}
+
+/** Refuses a new folder with the name of a device. @throws invalid_name */
+export function refuseDevices(folder: string, existing: readonly string[]): void {
+  const parts = folder.split("/");
+  for (const [at, name] of parts.entries()) {
+    const path = parts.slice(0, at + 1).join("/");
+    if (!existing.some((one) => one === path || one.startsWith(`${path}/`))) refuseDeviceName("folder", name);
+  }
 }
 
 /** The folders of the database, by name. */

@@ -1,4 +1,5 @@
 import type { Catalog } from "../catalog/catalog.ts";
+import { requireFolder } from "../catalog/require-folder.ts";
 import { STRING_TYPE } from "../kinds/kinds.ts";
 import { hasJson, sqlColumns } from "../kinds/results/sql-columns.ts";
 import type { SqlConnection, SqlPool, SqlTransaction, Statement } from "../ports.ts";
@@ -45,7 +46,7 @@ const BEGIN = "set transaction read only; set local statement_timeout = '1h'";
 /**
  * Runs a statement of a person, and sends its rows as they arrive, in constant memory. The time in which the client
  * reads does not count towards the statement's.
- * @throws sql_refused, table_not_found, query_timeout, result_too_large, database_unavailable, interrupted
+ * @throws sql_refused, table_not_found, folder_not_found, query_timeout, result_too_large, database_unavailable, interrupted
  */
 export async function runSql(deps: SqlRunDeps, input: SqlRunInput): Promise<void> {
   const { limits, temp_mb: tempMb } = deps;
@@ -54,7 +55,9 @@ export async function runSql(deps: SqlRunDeps, input: SqlRunInput): Promise<void
   const ms = Math.min(input.timeout_ms ?? limits.statement_timeout_ms, limits.statement_timeout_ms);
   const clock = new WorkClock({ total_ms: ms, piece_ms: ms }, input.signal);
   const result = new ResultMessages({ openFiles }, input);
-  const before = `${input.explain ? "explain " : ""}${nameTables(await deps.loadCatalog(), input.folder, sql)}select * from (`;
+  const catalog = await deps.loadCatalog();
+  await requireFolder(deps.owner, catalog, input.folder);
+  const before = `${input.explain ? "explain " : ""}${nameTables(catalog, input.folder, sql)}select * from (`;
   const text = `${before}${sql}\n) as "statement"`;
   try {
     await deps.sql.transaction(

@@ -1,14 +1,18 @@
 import { appError } from "@appdb/contract/errors";
 import { parseTarget } from "@appdb/contract/names";
+import { refuseDevices } from "../catalog/folders.ts";
 import { folderSchema } from "../target.ts";
 import type { ChangeInput, Of, Step } from "./change-step.ts";
 import { nameOf, refuseDependents } from "./dependents.ts";
 import { findStored, type Stored } from "./read-declaration.ts";
 
-/** @throws folder_exists, invalid_target */
+/** @throws folder_exists, invalid_target, invalid_name */
 export function createFolder(input: ChangeInput, { folder: text, if_exists: ifExists }: Of<"create_folder">): Step {
   const { folder, path } = folderOf(input, text);
-  if (!input.folders.some((name) => isIn(folder, name))) return { kind: "create_folder", folder };
+  if (!input.folders.some((name) => isIn(folder, name))) {
+    refuseDevices(folder, input.folders);
+    return { kind: "create_folder", folder };
+  }
   if (ifExists !== "error") return { kind: "nothing" };
   throw appError("folder_exists", {
     detail: `The folder ${path} exists already.`,

@@ -55,8 +55,20 @@ test("drop -n only shows what would go, with the services that use it", async ()
   const { asked, client } = daemon(plan);
   const shown = await runCli("drop main/docs -n --cascade", { client, cwd: import.meta.dirname });
   expect(shown.stdout).toBe("would drop  main/docs  (table 'docs' will be dropped with 3 rows)\n");
+  expect(shown.exit).toBe(2);
   expect(shown.stderr).toContain("The running service main/api uses main/docs.");
   expect(asked).toEqual([[true, { ...FORCED, force: true }]]);
+});
+
+test.each(["drop main/docs", "drop-dir main/reports"])("cli %s -n of what is missing fails", async (words) => {
+  const client: DaemonAnswers = {
+    tableChange: () => {
+      throw appError("table_not_found", { detail: "Table main/docs does not exist." });
+    },
+  };
+  const ran = await runCli(`${words} -n`, { client, cwd: import.meta.dirname });
+  expect(ran).toMatchObject({ exit: 1, stdout: "", stderr: "error: Table main/docs does not exist.\n" });
+  expect((await runCli(`${words.split(" ")[0]} -n`, { client, cwd: import.meta.dirname })).exit).toBe(1);
 });
 
 test("drop-dir drops a folder within the database", async () => {

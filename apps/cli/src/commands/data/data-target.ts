@@ -54,11 +54,17 @@ export const COLUMNS_FLAG = {
 
 export const WHERE_FLAG = {
   kind: "parsed",
-  parse: text,
+  parse: condition,
   optional: true,
   brief: "Only rows of a condition: score > 0.5 and title like 'x%'",
   placeholder: "condition",
 } as const;
+
+/** An empty variable of a script must not name rows, least of all every row. @throws Error */
+function condition(typed: string): string {
+  if (typed.trim() !== "") return typed;
+  throw new Error("it is empty; all rows are --where true");
+}
 
 export const ON_ERROR_FLAG = {
   kind: "enum",

@@ -5,6 +5,7 @@ import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { FORCE_FLAG, text } from "../parameters.ts";
 import { keysOf, openTable, WHERE_FLAG, whileWorking } from "./data-target.ts";
+import { nameRows } from "./name-rows.ts";
 import { checkSelection } from "./update.ts";
 
 interface Flags extends JsonFlag {
@@ -35,7 +36,8 @@ export const deleteRows = defineCommand<Flags, [path: string, ...key: string[]],
   run: async (ctx, { force, json, where }, named, ...key) => {
     checkSelection("delete", named, key, where);
     const { data, path, text: whole } = await openTable(ctx, named);
-    const keys = where === undefined ? keysOf(await data.table(path), key, whole) : [];
+    const table = where === undefined ? await data.table(path) : undefined;
+    const keys = table === undefined ? [] : keysOf(table, key, whole);
     const rows = where === undefined ? keys.length : await data.count(path, where);
     const selection = where === undefined ? key : ["--where", where];
     await confirm(ctx, {
@@ -47,7 +49,8 @@ export const deleteRows = defineCommand<Flags, [path: string, ...key: string[]],
       where === undefined
         ? `{"keys":[${keys.map((one) => `[${one.map(([, json]) => json).join(",")}]`).join(",")}]}`
         : JSON.stringify({ where });
-    const written = await whileWorking(ctx.out, json, `deleting ${count(rows, "row")}`, () => data.delete(path, body));
+    const send = () => nameRows(data.delete(path, body), { keys, table, path: whole });
+    const written = await whileWorking(ctx.out, json, `deleting ${count(rows, "row")}`, send);
     return { path: whole, ...written };
   },
   render: ({ deleted, path }, out) => out.line(`${count(deleted, "row")} of ${path} deleted`),

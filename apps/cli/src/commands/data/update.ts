@@ -15,6 +15,7 @@ import {
   WHERE_FLAG,
   whileWorking,
 } from "./data-target.ts";
+import { nameRows } from "./name-rows.ts";
 
 interface Flags extends JsonFlag {
   readonly onError: OnError;
@@ -60,17 +61,17 @@ export const update = defineCommand<Flags, [path: string, ...key: string[]], Upd
     const { data, path, text: whole } = await openTable(ctx, named);
     const table = await data.table(path);
     const values = set.map((item) => assignment(table, item, whole));
+    const keys = where === undefined ? keysOf(table, key, whole) : [];
     const body =
       where === undefined
-        ? `{"rows":[${keysOf(table, key, whole)
-            .map((one) => rowText(one, values))
-            .join(",")}],"on_error":"${onError}"}`
+        ? `{"rows":[${keys.map((one) => rowText(one, values)).join(",")}],"on_error":"${onError}"}`
         : JSON.stringify({
             where,
             set: Object.fromEntries(values.map(([name, value]) => [name, literalOf(value)])),
             on_error: onError,
           });
-    const written = await whileWorking(ctx.out, json, `updating ${whole}`, () => data.update(path, body));
+    const send = () => nameRows(data.update(path, body), { keys, table, path: whole });
+    const written = await whileWorking(ctx.out, json, `updating ${whole}`, send);
     return { path: whole, ...written };
   },
   render: ({ errors, path, updated }, out) => {

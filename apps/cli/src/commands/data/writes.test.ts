@@ -1,8 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { type AppError, appError, type FieldError } from "@appdb/contract/errors";
 import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
-import { afterAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type FakeContext, runCli } from "../../testing/fake-context.ts";
 
 const DOCS = dataTable("docs", {
@@ -44,10 +45,17 @@ async function textOf(sent: Body = ""): Promise<string> {
   return Buffer.concat(pieces).toString("utf8");
 }
 
+/** How the daemon refuses a write. */
+let refusal: AppError | undefined;
+afterEach(() => {
+  refusal = undefined;
+});
+
 /** A daemon that records what writes send. */
 function daemon(table = DOCS, errors = 0) {
   const record = async (name: string, input: { query?: unknown; sent?: Body }, headers?: object) => {
     const body = await textOf(input.sent);
+    if (refusal !== undefined) throw refusal;
     sent.push({ name, query: input.query, body, type: (headers as Record<string, string>)?.["content-type"] });
     const rows = body.split("\n").filter((line) => line !== "").length;
     return { inserted: rows, updated: 2, deleted: 3, errors };
@@ -203,6 +211,41 @@ describe("update", () => {
     expect((await run(["update", ...words])).stderr).toContain(expected);
     expect(sent).toEqual([]);
   });
+});
+
+test("a refused value is named with its row as typed, its column and the column's type", async () => {
+  const refused = (...errors: FieldError[]) =>
+    appError("invalid_request", { detail: `${errors[0]?.detail} Nothing was changed.`, hint: "Takes: score", errors });
+  refusal = refused({ pointer: "/rows/0/score", detail: '[0]: score: Expected a number, got "abc".' });
+  expect((await run(["update", "main/docs", "42", "--set", "score=abc"])).stderr).toBe(
+    'error: The row 42 of main/docs: score: Expected a number, got "abc". Nothing was changed.\n' +
+      "hint: score is Float | None.\n",
+  );
+  refusal = refused({ pointer: "/score", detail: 'score: Expected a number, got "abc".' });
+  expect((await run(["update", "main/docs", "--where", "true", "--set", "score=abc"])).stderr).toContain(
+    'error: score: Expected a number, got "abc".',
+  );
+  refusal = refused(
+    { pointer: "/keys/0/id", detail: '[0]: id: Expected an integer, got "a".' },
+    { pointer: "/keys/1/id", detail: '[1]: id: Expected an integer, got "b".' },
+  );
+  const { stderr } = await run(["delete", "main/docs", "a", "b", "-f"]);
+  expect(stderr).toContain('    /keys/1/id: The row "b" of main/docs: id: Expected an integer, got "b".\n');
+  expect(stderr).toContain("hint: id is Int.\n");
+});
+
+test.each([
+  ["count", []],
+  ["rows", []],
+  ["export", []],
+  ["update", ["--set", "title=x"]],
+  ["delete", ["-f"]],
+])("an empty condition of cli %s names no rows", async (verb, more) => {
+  for (const where of ["", " \t"]) {
+    const { exit, stderr, stdout } = await run([verb, "main/docs", "--where", where, ...more]);
+    expect({ exit, stdout, sent }).toEqual({ exit: 2, stdout: "", sent: [] });
+    expect(stderr).toContain("is not a valid where: it is empty; all rows are --where true.\nhint: ");
+  }
 });
 
 describe("delete", () => {

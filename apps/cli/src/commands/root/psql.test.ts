@@ -81,6 +81,13 @@ test("wrong options and a missing program are named", async () => {
     exit: 2,
     stderr: expect.stringContaining("--url opens no psql"),
   });
+  expect(await run(["main", "select 1"])).toMatchObject({
+    exit: 2,
+    asked: [],
+    stderr:
+      "error: 'select 1' is not an option of psql, and main is the database.\n" +
+      "hint: Run a statement with -c: cli psql main -c 'select 1'\n",
+  });
   const findPsql = async () => {
     throw appError("postgres_failed", { detail: "This installation has no PostgreSQL, and so no psql." });
   };

@@ -2,9 +2,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
-import { parseTarget, type Target } from "@appdb/contract/names";
+import { parseTarget, shown, type Target } from "@appdb/contract/names";
 import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { type OpenPsql, openPsql } from "../../psql/open-session.ts";
 import { text } from "../parameters.ts";
@@ -49,6 +50,7 @@ export const psql = defineCommand<Flags, string[], undefined>({
     if (json) throw wrongOption("psql has no output as JSON.", "For rows as JSON: cli query --json");
     if (url && words.length > 0)
       throw wrongOption("--url opens no psql, which takes these words.", "Remove one of them.");
+    refuseStatement(named, words);
     const program = url ? undefined : await ctx.findPsql();
     await using session = await openPsql(ctx, target, write);
     if (write) ctx.out.note(`This session writes rows of ${target.text}.`);
@@ -61,6 +63,15 @@ export const psql = defineCommand<Flags, string[], undefined>({
   render: () => undefined,
   exitCode: (_result, _flags, ctx) => Number(ctx.process.exitCode),
 });
+
+/** psql would take the word as the name of another database. @throws usage */
+function refuseStatement(named: string, [first, ...others]: readonly string[]): void {
+  if (first === undefined || first.startsWith("-")) return;
+  throw wrongOption(
+    `'${shown(first)}' is not an option of psql, and ${named} is the database.`,
+    `Run a statement with -c: ${commandLine(["psql", named, "-c", first, ...others])}`,
+  );
+}
 
 async function keepOpen({ out, signal }: Context, session: OpenPsql, target: Target): Promise<number> {
   const { database, ended, ends_at: endsAt, host, password, port, user } = session;

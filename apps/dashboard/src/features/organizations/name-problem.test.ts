@@ -16,6 +16,12 @@ test("a name that is too long gives its length", () => {
   expect(nameProblem("organization", "a".repeat(30))).toContain("it has 30 characters, the maximum is 29");
 });
 
+test("the name of a device of Windows is a problem", () => {
+  expect(nameProblem("database", "con")).toBe(
+    "'con' cannot be the name of a new database: Windows keeps this name for a device. Write for example: my-con",
+  );
+});
+
 test("a look-alike letter is a problem", () => {
   expect(nameProblem("organization", "аcme")).toContain("is not a valid organization name");
 });

@@ -1,6 +1,7 @@
 import { notAvailable } from "@appdb/contract/control/database-advice";
 import { CHUNK_BYTES, type TreeEntry } from "@appdb/contract/control/project-tree";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
+import { refuseDeviceName } from "@appdb/contract/device-names";
 import { appError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
 import type { EnvironmentDocument } from "@appdb/contract/routes/control-databases";
@@ -87,6 +88,7 @@ export async function readPlan(
   const { bounds, media, name, request, row } = input;
   const uri = databaseUriOf(org.name, name);
   if (row?.state === "DELETING") throw nameTaken(uri, row);
+  if (row === undefined) refuseDeviceName("database", name);
   if (row === undefined && name === PROTECTED_DATABASE) throw notAvailable(uri, "PROVISIONING", "updated");
   if (row === undefined) await refuseFull(db, org, uri);
   checkTree(request.files);

@@ -48,6 +48,15 @@ const ROWS: Scenario[] = (["databasePlan", "databaseUpdate"] as const).flatMap((
     { as: "member", named: "member, a reserved name", route, params: { db: "postgres" }, body, status: 422 },
     {
       as: "member",
+      named: "member, the name of a device",
+      route,
+      params: { db: "con" },
+      body,
+      status: 422,
+      includes: ["invalid_name"],
+    },
+    {
+      as: "member",
       named: "member, a tree with a path outside of it",
       route,
       params,

@@ -1,3 +1,4 @@
+import { refuseDeviceName } from "@appdb/contract/device-names";
 import { appError } from "@appdb/contract/errors";
 import { parseName } from "@appdb/contract/names";
 import type { Org, orgCreateSchema } from "@appdb/contract/routes/control";
@@ -58,6 +59,7 @@ export async function createOrganization(
 ): Promise<Org> {
   const { tx } = deps;
   const name = parseName("organization", input.name);
+  refuseDeviceName("organization", name);
   const displayName = input.display_name ?? name;
   await refuseManyOrganizations(tx, owner.user_id, deps.orgs_per_person);
   await deps.requireDiskSpace();

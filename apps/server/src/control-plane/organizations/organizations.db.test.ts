@@ -99,6 +99,14 @@ describe("who may see and change an organization", () => {
       status: 422,
       includes: ["invalid_name"],
     },
+    {
+      as: "member",
+      named: "member with the name of a device",
+      route: "orgCreate",
+      body: { name: "aux" },
+      status: 422,
+      includes: ["invalid_name"],
+    },
   ]);
 
   test("names of other organizations and unused names get the same answer", async () => {
