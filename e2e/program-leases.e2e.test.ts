@@ -104,7 +104,7 @@ test.concurrent("a function of a started file works on a hosted database until t
 }, 400_000);
 
 test.concurrent("a program continues after its database slept", async () => {
-  await using project = await makeProject("");
+  await using project = await makeProject("", { env: { SERVICE_PODS: "" } });
   await startWithAcme(project);
   const child = await startProgram(project, "slept", SLEPT, "pipe");
   await expectExit(project, 0, "db", "stop", MAIN);

@@ -16,6 +16,7 @@ from appdb.declare.arguments import checked
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import later, listed
 from appdb.queries.other_verbs import name_of_base, unbound
+from appdb.udfs.programs import place_of_id
 
 
 def member(cls, name):
@@ -107,7 +108,7 @@ def update_all(base, target, *, allow_destructive=False, on_error="abort"):
     database, folder = _place(target)
     if not base.__appdb_models__:
         return []
-    if database.is_local:
+    if database.is_local and not _own_functions(base):
         plan = _update_local(base, target, database, bool(allow_destructive), on_error)
     else:
         plan = changing.update(database, folder, _declared(base), bool(allow_destructive), on_error)
@@ -135,7 +136,7 @@ def get_model_diff(base, target):
     database, folder = _place(target)
     if not base.__appdb_models__:
         return {}
-    if database.is_local:
+    if database.is_local and not _own_functions(base):
         _, plan = _plan(base, target, database)
     else:
         plan = changing.update(database, folder, _declared(base), False, "abort", dry_run=True)
@@ -155,17 +156,25 @@ def _plan(base, target, database):
     """The request of an update without its decisions, and its plan."""
     from appdb.appfile.collect import schema_manifest
 
-    functions = [
+    code = Code(_functions(base))
+    manifest = schema_manifest(code.root, _file(base, code), base)
+    body = {"target": _local_target(target), "manifest": manifest, "runtime": code.runtime()}
+    return body, database.connection.call("POST", "//v1/schema/plan", body)["plan"]
+
+
+def _functions(base):
+    return [
         function
         for model in base.__appdb_models__
         for column in model.__appdb_table__.columns.values()
         for function in (column.value._functions if column.value is not None else ())
         if hasattr(function, "owner")
     ]
-    code = Code(functions)
-    manifest = schema_manifest(code.root, _file(base, code), base)
-    body = {"target": _local_target(target), "manifest": manifest, "runtime": code.runtime()}
-    return body, database.connection.call("POST", "//v1/schema/plan", body)["plan"]
+
+
+def _own_functions(base):
+    """The functions that only this program has. An application file cannot name them, and a change sends them."""
+    return [one for one in _functions(base) if place_of_id(one.id) is not None]
 
 
 def _declared(base):

@@ -11,6 +11,7 @@ import { folderSchema } from "@appdb/engine/target";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { makePrivateFolder } from "@appdb/system/files/private-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
+import { type ChangeCode, changeCodeSchema, joined, NO_CODE, without } from "./change-code.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 /**
@@ -32,10 +33,6 @@ export interface LocalManifests {
    *  @throws schema_mismatch when the runtime is gone; errors of readManifest */
   applied(runtimeId: string, target: string): Promise<Manifest>;
 }
-
-const changeCodeSchema = manifestSchema.pick({ functions: true, resource_pools: true });
-export type ChangeCode = Pick<Manifest, "functions" | "resource_pools">;
-const NO_CODE: ChangeCode = { functions: [], resource_pools: [] };
 
 export function createLocalManifests({
   folder,
@@ -101,24 +98,6 @@ export function createLocalManifests({
       const manifest = await read(runtimeId, target, code !== undefined);
       return code === undefined ? manifest : { ...manifest, ...joined(manifest, code) };
     },
-  };
-}
-
-/** The code of both; that of `later` where both have it. */
-function joined(code: ChangeCode, later: ChangeCode): ChangeCode {
-  const rest = without(code, later);
-  return {
-    functions: [...rest.functions, ...later.functions],
-    resource_pools: [...rest.resource_pools, ...later.resource_pools],
-  };
-}
-
-function without({ functions, resource_pools: pools }: ChangeCode, others: ChangeCode): ChangeCode {
-  const ids = new Set(others.functions.map(({ id }) => id));
-  const names = new Set(others.resource_pools.map(({ name }) => name));
-  return {
-    functions: functions.filter(({ id }) => !ids.has(id)),
-    resource_pools: pools.filter(({ name }) => !names.has(name)),
   };
 }
 

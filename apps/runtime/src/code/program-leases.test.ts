@@ -9,7 +9,7 @@ import { moduleOf } from "./program-code.ts";
 import { ProgramLeases } from "./program-leases.ts";
 
 const RUNTIME: Runtime = { python: "python", python_source: "", project_root: "/", library_paths: [], env: {} };
-const LIMITS = { programs: 20, program_modules: 10, program_bytes: 1_000 };
+const LIMITS = { programs: 20, program_modules: 10, program_functions: 50, program_bytes: 1_000 };
 const content = (text: string) => Buffer.from(`appdb 3.11\n${text}`).toString("base64");
 const [ONE, TWO] = [content("one"), content("two")];
 

@@ -21,7 +21,7 @@ interface Lease {
   /** Sizes of its modules, by name. */
   readonly modules: Map<string, number>;
   /** By id. */
-  readonly functions: Map<string, ManifestFunction>;
+  readonly functions: Map<string, { readonly definition: ManifestFunction; readonly bytes: number }>;
 }
 
 export interface ProgramLeasesDeps {
@@ -87,7 +87,7 @@ export class ProgramLeases implements Disposable {
   find(id: string): LeasedFunction | undefined {
     for (const program of this.#leases.keys()) {
       const lease = this.#living(program);
-      const definition = lease?.functions.get(id);
+      const definition = lease?.functions.get(id)?.definition;
       if (lease !== undefined && definition !== undefined) return { definition, files: lease.files };
     }
     return undefined;
@@ -120,13 +120,23 @@ export class ProgramLeases implements Disposable {
     for (const { id, module } of functions) {
       if (!id.startsWith(`${module}:`) || !(lease.modules.has(module) || added.has(module))) throw foreign(id);
     }
-    const stored = [...this.#leases.values()].flatMap((one) => [...one.modules.values()]);
+    const described = new Map(functions.map((one) => [one.id, { definition: one, bytes: JSON.stringify(one).length }]));
+    const others = [...this.#leases.values()];
+    const stored = others.flatMap((one) => [...one.modules.values()]);
+    // a function that is sent again replaces itself
+    const known = others.flatMap((one) => [...one.functions].filter(([id]) => one !== lease || !described.has(id)));
     const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);
+    const sizes = (some: readonly { readonly bytes: number }[]) => sum(some.map(({ bytes }) => bytes));
     this.#checkLimit("program_modules", stored.length, added.size);
-    this.#checkLimit("program_bytes", sum(stored), sum([...added.values()].map(({ length }) => length)));
+    this.#checkLimit("program_functions", known.length, described.size);
+    this.#checkLimit(
+      "program_bytes",
+      sum(stored) + sizes(known.map(([, one]) => one)),
+      sum([...added.values()].map(({ length }) => length)) + sizes([...described.values()]),
+    );
     if (added.size > 0) this.code.store(program, [...added.values()]);
     for (const [name, content] of added) lease.modules.set(name, content.length);
-    for (const one of functions) lease.functions.set(one.id, one);
+    for (const [id, one] of described) lease.functions.set(id, one);
     lease.expires_at = this.#deps.clock.now() + PROGRAM_LEASE_SECONDS * 1_000;
     this.#leases.set(program, lease);
     if (added.size > 0) this.#deps.onChange();

@@ -7,8 +7,9 @@ import { wrongName } from "@appdb/contract/manifest-names";
 import type { Logger } from "@appdb/engine/ports";
 import { readManifest, withoutPaths } from "@appdb/python-runtime/workers/read-manifest";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
+import { joined } from "./change-code.ts";
+import type { HostedChangeCode } from "./hosted-change-code.ts";
 import { emptyManifest } from "./local-manifests.ts";
-import type { ProgramFunctions } from "./program-functions.ts";
 import type { TreeRuntimes } from "./tree-runtimes.ts";
 
 /** Cache size; an update follows its plan and reuses what the plan read. */
@@ -19,7 +20,7 @@ export interface TreeManifestsDeps {
   readonly folder: string;
   readonly runtimes: TreeRuntimes;
   /** Functions of programs that columns call. */
-  readonly programs: Pick<ProgramFunctions, "all">;
+  readonly changes: HostedChangeCode;
   readonly log: Logger;
 }
 
@@ -66,16 +67,16 @@ export class TreeManifests {
   /** Stores the manifest of an applied runtime. Rows are written by it, whatever its file would declare now. */
   store(runtimeId: string, manifest: Manifest): void {
     writePrivateFile(this.#fileOf(runtimeId), JSON.stringify(manifest));
+    this.#deps.changes.replaceBy(manifest);
   }
 
   /**
-   * The manifest of an applied runtime, with functions of programs; read from its file when it is not stored.
+   * The manifest of an applied runtime, with the code of changes; read from its file when it is not stored.
    * @throws the errors of `read`
    */
   async applied(runtimeId: string): Promise<Manifest> {
     const manifest = await this.#ofFiles(runtimeId);
-    const programs = this.#deps.programs.all();
-    return programs.length === 0 ? manifest : { ...manifest, functions: [...manifest.functions, ...programs] };
+    return { ...manifest, ...joined(manifest, this.#deps.changes.all()) };
   }
 
   async #ofFiles(runtimeId: string): Promise<Manifest> {

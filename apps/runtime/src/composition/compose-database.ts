@@ -13,7 +13,7 @@ import { refuseWrites, tellDiskRoom, tellMediaLimit } from "@appdb/postgres/clie
 import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
-import { ProgramFunctions } from "../code/program-functions.ts";
+import { HostedChangeCode } from "../code/hosted-change-code.ts";
 import { ProgramLeases } from "../code/program-leases.ts";
 import { TreeManifests } from "../code/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../code/tree-runtimes.ts";
@@ -69,7 +69,7 @@ export interface DatabasePodDeps {
   readonly manifests: TreeManifests;
   /** Functions of running programs. */
   readonly programs: ProgramLeases;
-  readonly program_functions: ProgramFunctions;
+  readonly change_code: HostedChangeCode;
   readonly writes: TableWrites;
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
@@ -115,9 +115,9 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const steady = createSteadyClock();
   const limits = { ...spec.limits, workers: spec.resources.workers };
   const runtimes = createTreeRuntimes(spec.files_folder, spec.runtime);
-  const programFunctions = new ProgramFunctions(join(spec.data_folder, "program-functions.json"));
+  const changes = new HostedChangeCode(join(spec.data_folder, "change-code.json"));
   const folder = join(spec.data_folder, "manifests");
-  const manifests = new TreeManifests({ folder, runtimes, programs: programFunctions, log });
+  const manifests = new TreeManifests({ folder, runtimes, changes, log });
   const programs = new ProgramLeases({
     folder: join(spec.data_folder, PROGRAMS_FOLDER),
     clock: steady,
@@ -173,6 +173,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       await admit();
       return await createRunner(database, ...job);
     },
+    plain_runtime_id: runtimes.save(runtimes.of(null), null),
     admit,
     query_limits: limits,
   });
@@ -302,7 +303,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     runtimes,
     manifests,
     programs,
-    program_functions: programFunctions,
+    change_code: changes,
     writes,
     row_files: rowFiles,
     reads,

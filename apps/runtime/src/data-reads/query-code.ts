@@ -61,6 +61,8 @@ export function hostedCode({ manifests, programs, runtimes, sql }: HostedCodeDep
     if (first !== undefined && ofProject.length === 0) return { functions: ofPrograms, runtime_id: runtimeOf(first) };
     const ids = await Promise.all(tables.map(({ table }) => readRuntime(sql, table.id)));
     const names = tables.map(({ table }) => table.name).join(", ");
+    const isPlain = called.length === 0 && ids.every((id) => id === null);
+    if (isPlain) return { functions: [], runtime_id: runtimes.save(runtimes.of(null), null) };
     let missing = ofProject[0] ?? "";
     for (const id of new Set(ids.filter((one) => one !== null))) {
       const { functions } = await manifests.applied(id);

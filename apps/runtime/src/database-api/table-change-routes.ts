@@ -25,16 +25,19 @@ export function tableChangeHandlers(
       refuseCallersCode({ ...request, runtime: null });
       await deps.disk.admit();
       await deps.ready();
-      const ofPrograms = request.functions.filter(({ id }) => isProgramFunction(id));
-      for (const { id } of ofPrograms) if (programs.find(id) === undefined) throw notStored(id);
-      const hasFiles = files !== null || ofPrograms.length === request.functions.length;
+      // what a request says of a program's function does not count
+      const functions = request.functions.map((one) =>
+        isProgramFunction(one.id) ? (programs.find(one.id)?.definition ?? refuseMissing(one.id)) : one,
+      );
+      const ofPrograms = functions.filter(({ id }) => isProgramFunction(id));
+      const hasFiles = files !== null || ofPrograms.length === functions.length;
       const runtime = hasFiles ? runtimes.of(files) : null;
       // Hosted tables belong to no project folder.
-      const ofFiles = { ...request, runtime: request.functions.length === 0 ? null : runtime, project_root: null };
+      const ofFiles = { ...request, functions, runtime: functions.length === 0 ? null : runtime, project_root: null };
       return async (emit, signal) => {
         const open = () => databases.open(database);
-        const onApplied: TableChangeDeps["onApplied"] = (_target, { functions }, isCalled) =>
-          deps.program_functions.keep(functions, isCalled);
+        const onApplied: TableChangeDeps["onApplied"] = (_target, code, isCalled) =>
+          deps.change_code.keep(code, isCalled);
         try {
           const { manifest, plan } = await changeDatabase(
             { ...deps, open, uri: spec.uri, owns_projects: false, onApplied },
@@ -52,9 +55,9 @@ export function tableChangeHandlers(
   };
 }
 
-function notStored(id: string): Error {
+function refuseMissing(id: string): never {
   const name = shownFunctionName(id).slice(0, 200);
-  return appError("program_not_found", {
+  throw appError("program_not_found", {
     detail: `The change calls ${name}, which no running program has stored in the database.`,
     hint: "Store it with POST .../programs, as the library does, then send the change again.",
     meta: { function: name },

@@ -33,6 +33,7 @@ export interface OpenDatabasesDeps {
   readonly refuseNew?: (name: string) => Error | undefined;
   /** Creates workers for a fill from the runtime id that its update stored. */
   readonly createRunner: CreateFillRunner;
+  readonly plain_runtime_id?: JobDeps["plain_runtime_id"];
   /** Checks before each batch of a job that the database may grow. Default: it always may. @throws disk_full */
   readonly admit?: JobDeps["admit"];
   readonly query_limits: QueryLimits;
@@ -225,12 +226,12 @@ export class OpenDatabases implements AsyncDisposable {
 
   /** Runs the jobs until the signal. Restarts after a failure, for example when PostgreSQL was unavailable. */
   async #runJobs(name: string, sql: SqlPool, signal: AbortSignal): Promise<void> {
-    const { admit, clock, createRunner, log, owner, query_limits: queryLimits } = this.#deps;
+    const { admit, clock, createRunner, log, owner, plain_runtime_id, query_limits: queryLimits } = this.#deps;
     const udf: JobDeps["udf"] = (...job) => createRunner({ name, sql }, ...job);
     for (let pause = FIRST_RETRY_MS; !signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
       const started = clock.now();
       try {
-        await runJobs({ sql, udf, admit, clock, log, owner, query_limits: queryLimits }, signal);
+        await runJobs({ sql, udf, admit, clock, log, owner, plain_runtime_id, query_limits: queryLimits }, signal);
         return;
       } catch (error) {
         if (signal.aborted) return;

@@ -114,14 +114,18 @@ async function findRuntime(sql: SqlPool, { table, target }: TablePath): Promise<
   return stored === undefined ? null : await readRuntime(sql, stored.table.id);
 }
 
-/** The file of a table's last update, else that of the functions. */
+/**
+ * The file of a table's last update, else that of the functions of a local project. The modules of a hosted database
+ * declare no application.
+ */
 async function appFileFor(
-  { runtimes, uri }: TableChangeDeps,
+  { owns_projects: isLocal, runtimes, uri }: TableChangeDeps,
   sql: SqlPool,
   change: Request["change"],
   functions: Request["functions"],
 ): Promise<string | null> {
-  const own = functions.find(({ module }) => !isProgramModule(module))?.source.file ?? null;
+  const ofModule = functions.find(({ module }) => !isProgramModule(module));
+  const own = isLocal ? (ofModule?.source.file ?? null) : null;
   const [first] = changedTables(change);
   if (first === undefined) return own;
   const runtimeId = await findRuntime(sql, parseTablePath(`${uri}/${first}`));

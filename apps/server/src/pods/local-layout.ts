@@ -70,7 +70,7 @@ export function createLocalLayout(input: LocalLayoutInput): LocalLayout {
         if (source.kind === "objects") openSharedRuntimeFolder(path);
         for (const passage of passagesTo(folder, source)) await makeTraversable(passage);
         if (PRIVATE.includes(source.kind) && access === "write") await makeFolder(path);
-        if (source.kind === "project-trees") await makeFolder(join(path, NO_FILES));
+        if (source.kind === "project-trees") await makeTraversable(join(path, NO_FILES));
         if (source.kind === "project-tree" && source.digest === null) await makeFolder(path);
       }
     },

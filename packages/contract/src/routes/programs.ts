@@ -7,8 +7,13 @@ import { MAX_CONTENT, MAX_MODULES } from "../program-code.ts";
 /** A lease ends so many seconds after its last renewal. */
 export const PROGRAM_LEASE_SECONDS = 60;
 
-/** Maxima of a database. `program_bytes` counts the base64 of all modules. */
-export const PROGRAM_LIMITS = { programs: 100, program_modules: 1_000, program_bytes: 256_000_000 };
+/** Maxima of a database. `program_bytes` counts the base64 of all modules, and the descriptions of functions. */
+export const PROGRAM_LIMITS = {
+  programs: 100,
+  program_modules: 1_000,
+  program_functions: 2_000,
+  program_bytes: 256_000_000,
+};
 
 /** What a program stores: all that its queries and changes name. */
 export const programCodeSchema = z.strictObject({

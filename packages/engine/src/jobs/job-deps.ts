@@ -6,6 +6,8 @@ export interface JobDeps {
   /** Starts workers in the application's runtime with its modules. `onQuery` runs the queries of their columns. The
    *  caller disposes of them. */
   readonly udf: (runtimeId: string, modules: readonly string[], onQuery: QueryAnswerer) => Promise<UdfRunner>;
+  /** The runtime for tables that have none: Python explains operators that fail. */
+  readonly plain_runtime_id?: string | undefined;
   /** Limits of the columns' queries; default: a service's limits. */
   readonly query_limits?: QueryLimits;
   /** Checks before each batch of a fill or recompute that the database may grow. Default: it always may.

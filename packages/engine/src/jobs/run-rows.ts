@@ -126,9 +126,10 @@ export function createLazyRunner(deps: JobDeps, here: ComputedHere, runtimeId: s
   };
 }
 
-async function start(deps: JobDeps, here: ComputedHere, runtimeId: string | null, graph: UdfGraph): Promise<UdfRunner> {
+async function start(deps: JobDeps, here: ComputedHere, ofTable: string | null, graph: UdfGraph): Promise<UdfRunner> {
   const { catalog, columns } = here;
-  if (runtimeId === null) {
+  const runtimeId = ofTable ?? deps.plain_runtime_id;
+  if (runtimeId === undefined) {
     throw appError("worker_unavailable", {
       detail: "No update has stored the Python runtime of this table's functions yet.",
       hint: "Run the update of this application again: cli schema update <app file> <target>",

@@ -125,7 +125,7 @@ async function update(
   const functions = new Map([...before.functions, ...request.functions.map((fn) => [fn.id, fn] as const)]);
   refuseUnknown(manifest, functions);
   await checkTables(manifest, functions);
-  refuseOthers(request, step.replaced);
+  refuseOthers(request, [...step.replaced, ...namedBy(request, before)]);
   const aside = await asideOf(sql, request, before, step);
   const catalog = aside === undefined ? await replace(sql, request, before, step.replaced) : await loadCatalog(sql);
   const { isOtherProject, on_error: onError, project, runtime_id: runtimeId } = request;
@@ -138,7 +138,8 @@ async function update(
     target,
     ...(isOtherProject === undefined ? {} : { isOtherProject }),
   });
-  refuseImpossible(plan);
+  // a plan of models shows what is impossible, as the plan of an application file does
+  if (!(request.dry_run && step.of === "models")) refuseImpossible(plan);
   refuseTablesOfOthers(plan);
   if (request.dry_run) return { plan: onlyChanged(plan), jobs: [], manifest, creating: null };
   const applied = await applyOnce(
@@ -153,6 +154,7 @@ async function update(
       on_error: onError,
       made_by: null,
       ...(project === undefined || !takesCode ? {} : { project }),
+      ...(isOtherProject === undefined ? {} : { isOtherProject }),
     },
     null,
   );
@@ -161,6 +163,15 @@ async function update(
   const creating = applied.jobs.length === 0 ? null : created;
   if (creating === null && created !== null) await settleCreation(sql, request, created, { failed: false });
   return { plan: onlyChanged(applied.plan), jobs: applied.jobs, manifest, creating };
+}
+
+/** The stored tables that a change names: the one that it changes, or the base of a new view. */
+function namedBy({ change, database }: ChangeRequest, catalog: Catalog): readonly Stored[] {
+  if (!("table" in change)) return [];
+  const { target, table } = parseTablePath(`${database}/${change.table}`);
+  const name = change.change === "create_table" ? change.definition.view?.base : table;
+  const found = name === undefined ? undefined : findStored(catalog, folderSchema(target.text), name);
+  return found === undefined ? [] : [found];
 }
 
 /**

@@ -1,3 +1,4 @@
+import { endOf } from "@appdb/http/mount-api";
 import { actorOf, type RecordEvent } from "../../audit/event.ts";
 import { podClient } from "../../pods/pod-client.ts";
 import { type Call, type ControlRoutes, recheckCaller } from "../../requests/checked-route.ts";
@@ -14,14 +15,16 @@ export function addProgramRoutes(routes: ControlRoutes, deps: ProgramRouteDeps):
   routes.add("programStore", async (call) => {
     const { pod, row } = await findChanged(deps, call);
     const body = { ...call.body, files: row.observed?.tree ?? null };
-    return await recorded(deps, call, pod.uri, () => podClient(pod).call("programStore", { body }));
+    return await recorded(deps, call, pod.uri, () =>
+      podClient(pod).call("programStore", { body }, { signal: endOf(call.reply) }),
+    );
   });
   routes.add("programRenew", async (call) => {
     const { pod, row } = await findChanged(deps, call);
     const { program } = call.params;
     const body = { ...call.body, files: row.observed?.tree ?? null };
     return await recorded(deps, call, pod.uri, () =>
-      podClient(pod).call("programRenew", { params: { program }, body }),
+      podClient(pod).call("programRenew", { params: { program }, body }, { signal: endOf(call.reply) }),
     );
   });
   routes.add("programEnd", async ({ org, params: { db, program } }) => {
@@ -44,7 +47,7 @@ async function recorded<T>(
   uri: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (modules.length === 0) return await work();
+  if (functions.length + modules.length === 0) return await work();
   const record = (outcome: "pending" | "succeeded" | "failed") =>
     deps.recordEvent(deps.db, {
       action: "program.store",

@@ -95,6 +95,7 @@ export async function sendByLink(exchange: Exchange, link: Link, limits: SendLim
     res.once("close", onClose);
     const stopBody =
       call.body === undefined ? undefined : sendBody(exchange, call.body, limits, { giveUp: call.cancel, wentOn });
+    let isAnswered = false;
     try {
       const answer = await call.answer;
       if (limits.admission?.admits(answer.status) === true) {
@@ -104,12 +105,9 @@ export async function sendByLink(exchange: Exchange, link: Link, limits: SendLim
         timer = setTimeout(giveUp, limits.admission.request_ms);
       }
       if (stopBody !== undefined) keepForRest(exchange);
-      const sent = Buffer.isBuffer(answer.body)
-        ? sendWhole(exchange, answer, answer.body)
-        : await sendStream(exchange, answer, answer.body, { limits, wentOn });
-      stopBody?.();
-      if (stopBody !== undefined) dropRest(exchange);
-      return sent;
+      isAnswered = true;
+      if (Buffer.isBuffer(answer.body)) return sendWhole(exchange, answer, answer.body);
+      return await sendStream(exchange, answer, answer.body, { limits, wentOn });
     } catch (error) {
       // an answer with an invalid head: its body is not read
       call.cancel(GONE);
@@ -117,6 +115,7 @@ export async function sendByLink(exchange: Exchange, link: Link, limits: SendLim
     } finally {
       clearTimeout(timer);
       stopBody?.();
+      if (isAnswered && stopBody !== undefined) dropRest(exchange);
       res.off("close", onClose);
     }
   } catch (error) {

@@ -1,0 +1,97 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { ROOT } from "@appdb/testkit/test-project";
+import { expect, test } from "vitest";
+import { startWithAcme } from "./support/hosted.ts";
+import { ensurePythonTools } from "./support/python-tools.ts";
+import { expectExit, makeProject, writeFile } from "./support/served.ts";
+
+const FUNCTIONS = `import appdb as db
+
+
+@db.udf
+def summarize(body: str) -> str:
+    return body[:3]
+`;
+/** A project whose tables come from the library alone. */
+const PROGRAM = `import sys
+
+import appdb as db
+from functions import summarize
+
+target = sys.argv[1]
+docs = db.create_table(f"{target}/docs", {"body": db.String, "n": db.Int})
+docs.insert(body="Emma", n=0)
+docs.add_computed_column(short=summarize(docs.body))
+docs.add_computed_column(share=10 // docs.n, on_error="ignore")
+docs.insert(body="Ulysses", n=5)
+docs.update({"body": "Persuasion"}, where=docs.n == 5)
+print(docs.order_by(docs.n).select(docs.short, docs.share, x=summarize(docs.body)).collect())
+print(docs.compute(body="Dracula", n=2), [one["errortype"] for one in docs.errors()])
+try:
+    docs.select(x=10 // docs.n).collect()
+except db.Error as error:
+    print(error.code)
+
+Base = db.model_base()
+
+
+@db.udf
+def loud(text: str) -> str:
+    return text.upper()
+
+
+class Notes(Base, name="notes"):
+    text: db.String
+
+
+Base.create_all(target)
+Notes.insert(text="a")
+Base = db.model_base()
+
+
+class Notes(Base, name="notes"):
+    text: db.String
+    loud = loud(text)
+
+
+print([table["resolution"] for table in Base.get_model_diff(target).values()])
+Base.update_all(target)
+print(Notes.collect())
+Base = db.model_base()
+
+
+class Notes(Base, name="notes"):
+    text: db.String
+    loud = loud(text)
+    must: db.Int
+
+
+print([table["resolution"] for table in Base.get_model_diff(target).values()])
+`;
+const PRINTED = `short  share  x
+Emm    None   Emm
+Per    2      Per
+[{'body': 'Dracula', 'n': 2, 'short': 'Dra', 'share': 5}] ['ZeroDivisionError']
+function_failed
+['update_additive']
+text  loud
+a     A
+['unsupported']
+`;
+
+test("tables of the library call functions of the project and of the program, local and hosted", async () => {
+  // the driver of this machine: a sandbox shows workers only some folders
+  await using project = await makeProject("", { env: { SERVICE_PODS: "" } });
+  const python = join(await ensurePythonTools("library"), "python");
+  const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1" };
+  writeFile(project, "functions.py", FUNCTIONS);
+  writeFile(project, "use.py", PROGRAM);
+  const run = async (target: string) =>
+    (await promisify(execFile)(python, ["use.py", target], { cwd: project.folder, env })).stdout;
+  expect(await run("main")).toBe(PRINTED);
+  await startWithAcme(project);
+  await expectExit(project, 0, "db", "update", "cloud://acme:main", "-f");
+  expect(await run("cloud://acme:main")).toBe(PRINTED);
+}, 240_000);
