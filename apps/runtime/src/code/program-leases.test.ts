@@ -151,6 +151,19 @@ test("ten thousand leases stop at the limit of the database", () => {
   expect(leases.store(sent([]), null).program).toMatch(/^[0-9a-f]{32}$/);
 });
 
+test("functions of all leases have limits, and one that is sent again counts once", () => {
+  const { program } = leases.store(sent([ONE]), null);
+  leases.renew(program, sent([ONE]), null);
+  const module = moduleOf(ONE);
+  const many = Array.from({ length: LIMITS.program_functions }, (_, at) => definition(module, `${module}:f${at}`));
+  expect(() => leases.renew(program, { ...sent([]), functions: many }, null)).toThrow(
+    expect.objectContaining({
+      code: "program_quota",
+      meta: { limit: "program_functions", value: LIMITS.program_functions, used: 1, more: many.length },
+    }),
+  );
+});
+
 test("modules and bytes of all leases have limits", () => {
   const big = "A".repeat(LIMITS.program_bytes / 2);
   leases.store({ ...sent([]), modules: [big] }, null);

@@ -164,6 +164,18 @@ test("says what the undoing left, and shows a row without a key by its columns",
   });
 });
 
+test("a view over a table of another project is refused, and so is a replaced column without a change", async () => {
+  await bench.execute({ text: "update appdb.tables set project = '/desk'" });
+  const mine = { project: "/mine", isOtherProject: (project: string) => project === "/desk" };
+  const again = { change: "add_columns", table: "docs", columns: [aColumn("title", "string")], if_exists: "replace" };
+  const replace = tableChangeSchema.parse(again) as TableChange;
+  for (const request of [requestOf(some("v")), { ...requestOf(DOCS), change: replace }]) {
+    const asked = changeTable({ sql, clock, log }, { ...request, ...mine });
+    await expect(asked).rejects.toMatchObject({ code: "other_project" });
+  }
+  expect((await catalog()).tables.map(({ project }) => project)).toEqual(["/desk"]);
+});
+
 test("a view of a file whose condition failed is empty, and so is one over it", async () => {
   const over = aTable("over", [], { view: { base: "v", filter: null, columns: null } });
   const jobs = await apply(

@@ -1,4 +1,5 @@
-import { createServer } from "node:net";
+import { once } from "node:events";
+import { connect, createServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLocalAccess } from "@appdb/pods/driver/local-access";
 import type { LinkAnswer, LinkRequest } from "@appdb/pods/link/link";
@@ -68,7 +69,7 @@ async function openLinked(handle: LinkHandler) {
   };
   const insert = (body = '{"a":1}') =>
     call("/docs", { method: "POST", body, headers: { "content-type": "application/json" } });
-  return { call, database: name, insert, link, service, socket };
+  return { call, database: name, insert, link, service, socket, url };
 }
 
 const inHeader = ({ spanId, traceId }: { spanId: string; traceId: string }) => `00-${traceId}-${spanId}-01`;
@@ -151,6 +152,26 @@ test("a long body, or one of another type, streams to the service", async () => 
       `${body.length}`,
     ]);
   }
+});
+
+test("an answer that comes before the end of the body reaches its sender, and the rest is dropped", async () => {
+  const refused: LinkAnswer = { status: 422, headers: [], body: Buffer.from("no") };
+  const { url } = await openLinked(async ({ body }) => {
+    for await (const _ of body) break;
+    return refused;
+  });
+  const { hostname, pathname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  let received = "";
+  socket.on("data", (data) => (received += data));
+  for (let time = 1; time <= 2; time += 1) {
+    const head = `POST ${pathname}/docs HTTP/1.1\r\nhost: ${hostname}:${port}\r\nx-api-key: ${key}\r\n`;
+    const type = "content-type: application/x-ndjson\r\n";
+    socket.write(`${head}${type}content-length: 20000000\r\n\r\n`);
+    for (let at = 0; at < 20; at += 1) if (!socket.write(Buffer.alloc(1_000_000))) await once(socket, "drain");
+    await eventually(() => expect(received.match(/HTTP\/1.1 422 .*?\r\n\r\nno/gs)).toHaveLength(time));
+  }
+  socket.destroy();
 });
 
 test("an answer without a body keeps the service's length; a streamed one must match it", async () => {
