@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
@@ -49,6 +49,7 @@ export interface LeasedFunction {
 export class ProgramLeases implements Disposable {
   readonly code: ProgramCode;
   readonly #deps: ProgramLeasesDeps;
+  /** By the names of their folders. */
   readonly #leases = new Map<string, Lease>();
   readonly #timer: NodeJS.Timeout;
 
@@ -72,7 +73,7 @@ export class ProgramLeases implements Disposable {
 
   /** Renews a lease and stores more. @throws program_not_found; as `store` */
   renew(program: string, sent: ProgramCodeRequest, files: string | null): ProgramLease {
-    const lease = this.#living(program);
+    const lease = this.#living(ownerOf(program));
     if (lease === undefined) throw notFound();
     lease.files = files;
     return this.#keep(program, lease, sent);
@@ -80,13 +81,13 @@ export class ProgramLeases implements Disposable {
 
   /** Ends a lease, also one that has ended. */
   end(program: string): void {
-    if (this.#leases.delete(program)) this.sweep();
+    if (this.#leases.delete(ownerOf(program))) this.sweep();
   }
 
   /** A function of a living lease; undefined: no program that runs has stored it. */
   find(id: string): LeasedFunction | undefined {
-    for (const program of this.#leases.keys()) {
-      const lease = this.#living(program);
+    for (const owner of this.#leases.keys()) {
+      const lease = this.#living(owner);
       const definition = lease?.functions.get(id)?.definition;
       if (lease !== undefined && definition !== undefined) return { definition, files: lease.files };
     }
@@ -95,8 +96,8 @@ export class ProgramLeases implements Disposable {
 
   /** Deletes the functions of leases that have ended. */
   sweep(): void {
-    for (const program of this.#leases.keys()) {
-      if (this.#living(program) === undefined) this.#leases.delete(program);
+    for (const owner of this.#leases.keys()) {
+      if (this.#living(owner) === undefined) this.#leases.delete(owner);
     }
     if (this.code.sweep()) this.#deps.onChange();
   }
@@ -105,8 +106,8 @@ export class ProgramLeases implements Disposable {
     clearInterval(this.#timer);
   }
 
-  #living(program: string): Lease | undefined {
-    const lease = this.#leases.get(program);
+  #living(owner: string): Lease | undefined {
+    const lease = this.#leases.get(owner);
     return lease === undefined || lease.expires_at <= this.#deps.clock.now() ? undefined : lease;
   }
 
@@ -134,11 +135,12 @@ export class ProgramLeases implements Disposable {
       sum(stored) + sizes(known.map(([, one]) => one)),
       sum([...added.values()].map(({ length }) => length)) + sizes([...described.values()]),
     );
-    if (added.size > 0) this.code.store(program, [...added.values()]);
+    const owner = ownerOf(program);
+    if (added.size > 0) this.code.store(owner, [...added.values()]);
     for (const [name, content] of added) lease.modules.set(name, content.length);
     for (const [id, one] of described) lease.functions.set(id, one);
     lease.expires_at = this.#deps.clock.now() + PROGRAM_LEASE_SECONDS * 1_000;
-    this.#leases.set(program, lease);
+    this.#leases.set(owner, lease);
     if (added.size > 0) this.#deps.onChange();
     return { program, lease_seconds: PROGRAM_LEASE_SECONDS };
   }
@@ -162,6 +164,11 @@ export class ProgramLeases implements Disposable {
       meta: { limit, value, used, more },
     });
   }
+}
+
+/** The folder of a lease, which workers see: with the name of the lease itself, they could end it. */
+function ownerOf(program: string): string {
+  return createHash("sha256").update(program).digest("hex").slice(0, 32);
 }
 
 function notFound(): Error {

@@ -43,11 +43,12 @@ async function findChanged(deps: ProgramRouteDeps, { org, params, principal }: S
 /** Records that code is stored: how much, not which. A renewal alone stores nothing. */
 async function recorded<T>(
   deps: ProgramRouteDeps,
-  { body: { functions, modules }, client, org, principal }: Stored,
+  { body: { functions, modules }, client, org, params, principal }: Stored,
   uri: string,
   work: () => Promise<T>,
 ): Promise<T> {
-  if (functions.length + modules.length === 0) return await work();
+  const isRenewal = "program" in params;
+  if (isRenewal && functions.length + modules.length === 0) return await work();
   const record = (outcome: "pending" | "succeeded" | "failed") =>
     deps.recordEvent(deps.db, {
       action: "program.store",
