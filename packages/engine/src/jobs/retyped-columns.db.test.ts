@@ -1,4 +1,4 @@
-import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import type { Manifest, ManifestColumn, ManifestIndex, ManifestTable } from "@appdb/contract/manifest";
 import type { EngineValue } from "@appdb/contract/types";
 import { docs, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aComputed, aFunction, aManifest, anIndex, aTable, call, col, lit, udf } from "@appdb/testkit/manifest-builder";
@@ -24,9 +24,13 @@ const view = (kind: "string" | "int"): ManifestTable =>
     },
   });
 
-function declared(columns: readonly ManifestColumn[], views: readonly ManifestTable[] = []): Manifest {
+function declared(
+  columns: readonly ManifestColumn[],
+  views: readonly ManifestTable[] = [],
+  indexes: readonly ManifestIndex[] = [anIndex(["b"])],
+): Manifest {
   const [base] = docs(...columns).tables;
-  const table = aTable("docs", base?.columns ?? [], { indexes: [anIndex(["b"])] });
+  const table = aTable("docs", base?.columns ?? [], { indexes: [...indexes] });
   const functions = [aFunction("app:two", "int"), aFunction("app:seen", "string")];
   return aManifest({ tables: [table, ...views], functions });
 }
@@ -141,3 +145,26 @@ test("a cancelled change of a type leaves the column, and others cannot change t
   await finish([index]);
   expect(await everything()).toEqual(kept);
 });
+
+for (const [what, before, after] of [
+  ["loses its index", [anIndex(["b"])], []],
+  ["gets an index", [], [anIndex(["b"])]],
+] as const) {
+  test(`a column that gets another type and ${what} has its previous index until then`, async () => {
+    const changed = declared([two], [], after);
+    await apply(declared([one], [], before));
+    await insertDocs(200);
+    await execute({ text: "update docs set b = upper(title)" });
+    const kept = await everything();
+    const [job = "", ...others] = await apply(changed);
+    const refusing = await workers("title 150");
+    await expect(finish([job], refusing)).rejects.toMatchObject({ code: "fill_failed" });
+    await finish(others, refusing);
+    expect(await everything()).toEqual(kept);
+    const again = await apply(changed);
+    await finish(again, await workers());
+    expect(await isInAgreement(changed)).toBe(true);
+    const indexes = await rows("select indexname from pg_indexes where tablename = 'docs' and indexname like '%(b)'");
+    expect(indexes).toEqual(after.map(() => ["docs(b)"]));
+  });
+}
