@@ -218,6 +218,16 @@ export async function storeExpression(
   return rowCount > 0;
 }
 
+/** Gives a column the type of the shadow that took its place. */
+export async function storeType(
+  sql: SqlConnection,
+  id: number,
+  { type, nullable }: Pick<CatalogColumn, "type" | "nullable">,
+): Promise<void> {
+  const values = [id, jsonOf(type), nullable];
+  await sql.query({ text: "update appdb.columns set type = $2, nullable = $3 where id = $1", values });
+}
+
 /** Hides a column until its fill has ended. */
 export async function markFilling(sql: SqlConnection, id: number): Promise<void> {
   await sql.query({ text: "update appdb.columns set state = 'filling' where id = $1", values: [id] });

@@ -182,6 +182,13 @@ export function dropShadow(table: TableName, name: string): string {
   return `alter table ${quoteTable(table)} drop column if exists ${quoteIdent(name)}`;
 }
 
+/** Drops a column, and gives its name to another one. */
+export function replaceColumn(table: TableName, from: string, to: string): readonly string[] {
+  const alter = `alter table ${quoteTable(table)}`;
+  const [previous, next] = [quoteIdent(to), quoteIdent(from)];
+  return [`${alter} drop column ${previous}`, `${alter} rename column ${next} to ${previous}`];
+}
+
 /** Removes a column's cell errors from all rows. */
 export function forgetErrors(table: TableName, name: string): string {
   const key = quoteLiteral(name);

@@ -1,11 +1,13 @@
 import type { Expr } from "@appdb/contract/expressions";
+import { storageType } from "../kinds/storage-type.ts";
 import type { Catalog, CatalogColumn, CatalogTable, CatalogView } from "./catalog.ts";
 import { renameInExpr } from "./rename-catalog.ts";
 
 /**
- * A shadow column has the next values of a view's column while a job computes them. Everyone reads and writes the
- * column itself until then. Afterwards the job puts all values in place in one transaction (jobs/place-shadows.ts), or
- * drops the shadows and so leaves the view as it was. A column that goes then has a shadow without an expression.
+ * A shadow column has the next values of a view's column, or of one that gets another type, while a job computes them.
+ * Everyone reads and writes the column itself until then. Afterwards the job puts all values in place in one transaction
+ * (jobs/place-shadows.ts), or drops the shadows and so leaves everything as it was. A column that goes then has a shadow
+ * without an expression.
  */
 export interface Shadow {
   readonly column: CatalogColumn;
@@ -50,13 +52,19 @@ export function shadowOf(column: CatalogColumn, over: ((expr: Expr) => Expr) | n
     // The catalog gives it another one.
     id: -column.id,
     name: shadowName(column.id),
-    nullable: true,
+    // Nothing writes a shadow without an expression.
+    nullable: computed === null || over === null || column.nullable,
     computed: computed === null || over === null ? null : { ...computed, expr: over(computed.expr) },
     state: "filling",
     comment: null,
     renamed_from: null,
     is_hidden: true,
   };
+}
+
+/** Whether the shadow is stored as another type, and so takes the place of its column. */
+export function isRetyped({ column, shadow }: Shadow): boolean {
+  return shadow.computed !== null && storageType(column.type) !== storageType(shadow.type);
 }
 
 /** The columns of a table that have shadows. */
@@ -103,17 +111,17 @@ export function settled(catalog: Catalog): Catalog {
 export function settledTable(table: CatalogTable): CatalogTable {
   const shadows = shadowsOf(table);
   if (shadows.length === 0) return table;
-  const next = new Map(shadows.map(({ column, shadow }) => [column.id, shadow.computed]));
+  const next = new Map(shadows.map(({ column, shadow }) => [column.id, shadow]));
   const gone = new Set(shadows.flatMap(({ column, shadow }) => (shadow.computed === null ? [column.id] : [])));
   return {
     ...table,
     columns: table.columns
       .filter((column) => !isShadow(column) && !gone.has(column.id))
       .map((column) => {
-        const computed = next.get(column.id) ?? column.computed;
+        const { computed, type, nullable } = next.get(column.id) ?? column;
         return computed === null
           ? column
-          : { ...column, computed: { ...computed, expr: overColumns(computed.expr, shadows) } };
+          : { ...column, type, nullable, computed: { ...computed, expr: overColumns(computed.expr, shadows) } };
       }),
   };
 }

@@ -10,7 +10,7 @@ import {
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
-import { isShadow, shadowsOf } from "../catalog/shadow-columns.ts";
+import { isRetyped, isShadow, shadowsOf } from "../catalog/shadow-columns.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -135,6 +135,7 @@ async function failOnce(
   );
   await dropMadeRows(sql, catalog.tables, table, new Set(dropped.map(({ name }) => name)));
   await dropNewColumns(sql, table, dropped, error);
+  await dropUnbuilt(sql, table, dropped);
   if (dropped.some(isShadow)) await keepDefinitions(sql, table.id);
   const added = addedToRows(catalog.tables, table, dropped);
   for (const { view, columns } of added) await dropNewColumns(sql, view, columns, error);
@@ -145,6 +146,16 @@ async function failOnce(
     else if (isTouched && !job.errors_only) await markStale(sql, column.id);
   }
   await bumpCatalog(sql, [table.id, ...added.map(({ view }) => view.id)]);
+}
+
+/** Drops the indexes that were declared over another type, which their columns do not get. */
+async function dropUnbuilt(sql: SqlConnection, table: CatalogTable, dropped: readonly CatalogColumn[]): Promise<void> {
+  const retyped = shadowsOf(table).filter((one) => dropped.includes(one.shadow) && isRetyped(one));
+  const names = new Set(retyped.map(({ column }) => column.name));
+  for (const index of table.indexes) {
+    if (index.state === "building" && columnsIn(index).some((name) => names.has(name)))
+      await deleteIndex(sql, index.id);
+  }
 }
 
 /** Drops columns with their indexes, and ends the jobs that would compute them. */

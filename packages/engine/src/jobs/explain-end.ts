@@ -1,7 +1,7 @@
 import type { AppError } from "@appdb/contract/errors";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { isShadow, shadowedName } from "../catalog/shadow-columns.ts";
+import { isShadow, shadowedName, shadowsOf } from "../catalog/shadow-columns.ts";
 import { shownRowKey } from "../catalog/shown-values.ts";
 import { columnLabel, viewOfRows } from "../catalog/sql-names.ts";
 import { describeUdfError, failedPart, missingHint } from "../compute/run-graph.ts";
@@ -11,6 +11,9 @@ import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { type RowKey, rowKey } from "../views/row-keys.ts";
 import type { RowFailed } from "./fill-context.ts";
 import type { Job, JobError } from "./job-store.ts";
+
+const KEEP_COLUMNS = "its columns keep their previous expressions and values";
+const KEEPS_COLUMN = "The column keeps its previous expression and values.";
 
 /** The identity of rows that have no key. */
 const ROW = "_row";
@@ -33,7 +36,8 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
   const what = isMissing
     ? describeUdfError(error)
     : `${failedPart(error, failing?.computed?.text)} failed with ${error.type}: ${error.message}${where} for the row ${row.map(({ name, shown }) => `${name} = ${shown}`).join(", ")}`;
-  const outcome = ` ${isOfShadow ? "The view keeps its previous rows." : describeRemaining(job, isNew ? column : null, done)}`;
+  const keeps = isOfColumns(table) ? KEEPS_COLUMN : "The view keeps its previous rows.";
+  const outcome = ` ${isOfShadow ? keeps : describeRemaining(job, isNew ? column : null, done)}`;
   return {
     code: isManual ? "recompute_failed" : "fill_failed",
     detail: `${columnLabel(job.table_name, shown)}: ${what}; ${done} of ${total} rows were done.${outcome}`,
@@ -61,7 +65,7 @@ export async function outOfSpace(sql: SqlPool, job: Job, error: AppError): Promi
   const table = tables.find(({ id }) => id === job.table_id);
   const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
   const [done, total] = await countDone(sql, job);
-  const outcome = `: ${whatStays(job, added, done)}.`;
+  const outcome = `: ${whatStays(job, table, added, done)}.`;
   return {
     code: "disk_full",
     detail: `${error.message} The ${job.kind} of table ${job.table_name} ended after ${done} of ${total} rows${outcome}`,
@@ -84,7 +88,7 @@ export async function explainInterruptions(
   const shown = key.map(({ name, shown: value }) => `${name} = ${value}`).join(", ");
   const where = key.length === 0 ? "after the last row" : `in the batch of rows that begins with ${shown}`;
   const [done, total] = await countDone(sql, job);
-  const outcome = `; ${whatStays(job, added, done)}.`;
+  const outcome = `; ${whatStays(job, table, added, done)}.`;
   return {
     code: "fill_failed",
     detail: `The ${job.kind} of table ${job.table_name} was given up after ${attempts} attempts: PostgreSQL or the job's process ended each time ${where}, perhaps without memory. ${done} of ${total} rows were done${outcome}`,
@@ -100,10 +104,15 @@ export async function explainInterruptions(
   };
 }
 
-function whatStays(job: Job, added: readonly CatalogColumn[], done: number): string {
-  if (added.some(isShadow)) return "the view keeps its previous rows";
+/** Whether the shadows of a table are of columns that people see, and not only of its views. */
+function isOfColumns(table: CatalogTable | undefined): boolean {
+  return table !== undefined && shadowsOf(table).some(({ column }) => column.is_hidden !== true);
+}
+
+function whatStays(job: Job, table: CatalogTable | undefined, added: readonly CatalogColumn[], done: number): string {
+  if (added.some(isShadow)) return isOfColumns(table) ? KEEP_COLUMNS : "the view keeps its previous rows";
   if (added.length > 0) return whatNewLost(added);
-  if (job.undo.length > 0) return "its columns keep their previous expressions and values";
+  if (job.undo.length > 0) return KEEP_COLUMNS;
   return job.on_error === "abort" || done === 0
     ? "every row keeps its previous value"
     : "finished rows keep their new values";
@@ -167,7 +176,7 @@ function describeRemaining(job: Job, added: string | null, done: number): string
     const view = viewOfRows(added);
     return view === undefined ? "The new column was dropped." : `The view ${view} has no rows.`;
   }
-  if (job.undo.length > 0) return "The column keeps its previous expression and values.";
+  if (job.undo.length > 0) return KEEPS_COLUMN;
   return job.on_error === "abort" || done === 0
     ? "Every row keeps its previous value."
     : "Rows before it have their new values.";
@@ -182,7 +191,9 @@ export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
   const added = own.filter((column) => isNew(column) && !isShadow(column));
   const stays = [
     ...(added.length > 0 ? [whatNewLost(added)] : []),
-    ...(own.some(isShadow) ? ["its views keep their previous rows and values"] : []),
+    ...(own.some(isShadow)
+      ? [isOfColumns(table) ? KEEP_COLUMNS : "its views keep their previous rows and values"]
+      : []),
     ...(own.some((column) => !isNew(column) && isPutBack) ? ["every row has its previous value again"] : []),
     ...(own.some((column) => !isNew(column) && !isPutBack) ? ["finished rows keep their new values"] : []),
   ];

@@ -3,7 +3,7 @@ import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameExpr } from "../catalog/compare.ts";
 import { guardOf } from "../catalog/guards.ts";
-import { overColumns, type Shadow, shadowsOf } from "../catalog/shadow-columns.ts";
+import { isRetyped, overColumns, type Shadow, shadowsOf } from "../catalog/shadow-columns.ts";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
@@ -58,7 +58,7 @@ function stayingIn(columns: readonly CatalogColumn[], shadows: readonly Shadow[]
     columns.map(({ name }) => shadows.find(({ shadow }) => shadow.name === name)?.column.name ?? name),
   );
   let stays = shadows.flatMap(({ column, shadow }): (Stay & { readonly value: Expr })[] => {
-    if (column.computed === null || shadow.computed === null) return [];
+    if (column.computed === null || shadow.computed === null || isRetyped({ column, shadow })) return [];
     const [before, now] = [guardOf(column.computed.expr), guardOf(overColumns(shadow.computed.expr, shadows))];
     if (before.member === null || now.member === null || !isSameExpr(before.value, now.value)) return [];
     if (changedQueries(column.computed, shadow.computed).length > 0) return [];

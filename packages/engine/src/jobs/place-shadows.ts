@@ -1,8 +1,9 @@
 import type { CatalogTable } from "../catalog/catalog.ts";
-import { deleteColumn, storeExpression } from "../catalog/catalog-store.ts";
+import { deleteColumn, deleteIndex, markBuilding, storeExpression, storeType } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { SHADOWS, type Shadow, settledTable, shadowsOf } from "../catalog/shadow-columns.ts";
+import { columnsIn } from "../catalog/operations.ts";
+import { isRetyped, SHADOWS, type Shadow, settledTable, shadowsOf } from "../catalog/shadow-columns.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { followDroppedColumns, followMakers } from "../views/row-triggers.ts";
@@ -44,12 +45,16 @@ export async function placeShadows(
   if (all.length === 0) return undefined;
   const shadows = all.filter(({ shadow }) => shadow.computed !== null);
   const gone = all.flatMap(({ column, shadow }) => (shadow.computed === null ? [column] : []));
-  await sql.query({ text: `lock table ${quoteTable(table)} in share row exclusive mode` });
+  const retyped = shadows.filter(isRetyped);
+  const mode = retyped.length === 0 ? "share row exclusive" : "access exclusive";
+  await sql.query({ text: `lock table ${quoteTable(table)} in ${mode} mode` });
   const placed = new Set(shadows.map(({ column }) => column.name));
   await followMakers(sql, catalog.tables, settledTable(table), placed);
   const { at_once: atOnce, scope } = fill;
   if (atOnce !== null) await addRows(sql, job, await computeInPlace(sql, computeValues(table, shadows, atOnce, scope)));
   await sql.query({ text: placeValues(table, shadows, scope, atOnce?.excluded ?? "true") });
+  await replaceRetyped(sql, table, retyped);
+  for (const { column, shadow } of shadows) await storeType(sql, column.id, shadow);
   for (const { id, computed } of settledTable(table).columns) {
     if (computed === null) continue;
     await storeExpression(sql, { id, computed }, computed.expr);
@@ -74,6 +79,25 @@ export async function placeShadows(
     computed: shadows.flatMap(({ column, shadow }) => (kept.has(shadow.name) ? [] : [column.id])),
     dropped: gone.map(({ name }) => name),
   };
+}
+
+/** Columns that get another type are dropped, with their indexes, and their shadows have their names. Jobs that wait
+ *  build the indexes that remain declared. */
+async function replaceRetyped(sql: SqlConnection, table: CatalogTable, retyped: readonly Shadow[]): Promise<void> {
+  const names = new Set(retyped.map(({ column }) => column.name));
+  const lost = table.indexes.filter((index) => columnsIn(index).some((name) => names.has(name)));
+  for (const { column, shadow } of retyped) {
+    for (const text of ddl.replaceColumn(table, shadow.name, column.name)) await sql.query({ text });
+    if (column.comment !== null) await sql.query({ text: ddl.commentOnColumn(table, column.name, column.comment) });
+  }
+  for (const { id } of lost) {
+    const { rows } = await sql.query({
+      text: "select exists (select from appdb.jobs where index_id = $1 and state in ('queued', 'running'))",
+      values: [id],
+    });
+    if (rows[0]?.[0] === "t") await markBuilding(sql, id);
+    else await deleteIndex(sql, id);
+  }
 }
 
 /** Returns the number of rows. @throws ValueRefused */
@@ -113,23 +137,27 @@ function placeValues(
   isIncluded: string,
 ): string {
   const isOfJob = `(${inScope(scope)}) is true`;
-  const names = shadows.map(({ column }) => quoteIdent(column.name));
-  const next = shadows.map(({ shadow }) => quoteIdent(shadow.name));
-  const values = shadows.map(({ shadow }, at) => {
+  const copied = shadows.filter((shadow) => !isRetyped(shadow));
+  const names = copied.map(({ column }) => quoteIdent(column.name));
+  const next = copied.map(({ shadow }) => quoteIdent(shadow.name));
+  const values = copied.map(({ shadow }, at) => {
     const isPlaced = `${isOfJob} and (${isPending(shadow.name)}) is not true`;
-    return `${names[at]} = case when ${isPlaced} then ${next[at]} else ${names[at]} end`;
+    return `${names[at]} = case when ${isPlaced} then ${next[at]} else ${names[at]} end,\n    `;
   });
   const own = `array[${shadows.map(({ column }) => quoteLiteral(column.name)).join(", ")}]::text[]`;
   const others = `array[${shadows.map(({ shadow }) => quoteLiteral(shadow.name)).join(", ")}]::text[]`;
+  const replaced = `array[${shadows
+    .filter(isRetyped)
+    .map(({ column }) => quoteLiteral(column.name))
+    .join(", ")}]::text[]`;
   const errors = `select jsonb_object_agg(coalesce("#m"."#name", "#e"."#key"), "#e"."#value" order by "#e"."#value" = '"pending"')
       from jsonb_each(_errors) as "#e"("#key", "#value")
       left join unnest(${others}, ${own}) as "#m"("#shadow", "#name") on "#m"."#shadow" = "#e"."#key"
       where not ("#e"."#key" = any(${own}) and ${isOfJob} and "#e"."#value" <> '"pending"')`;
   return `update ${quoteTable(table)} set
-    ${values.join(",\n    ")},
-    _errors = case when _errors is null then null else (${errors}) end
+    ${values.join("")}_errors = case when _errors is null then null else (${errors}) end
   where ${isIncluded}
-    and ((${isOfJob} and row(${names.join(", ")})::record *<> row(${next.join(", ")})::record) or _errors ?| ${others})`;
+    and ((${isOfJob} and row(${names.join(", ")})::record *<> row(${next.join(", ")})::record) or _errors ?| (${others} || ${replaced}))`;
 }
 
 /**

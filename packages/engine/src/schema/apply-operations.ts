@@ -1,7 +1,7 @@
 import { assertNever } from "@appdb/contract/assert";
 import { type Expr, generatorOf } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import type { CatalogIndex, CatalogTable } from "../catalog/catalog.ts";
+import type { CatalogColumn, CatalogIndex, CatalogTable } from "../catalog/catalog.ts";
 import {
   deleteColumn,
   deleteIndex,
@@ -107,7 +107,9 @@ async function changeTable(
     for (const text of statementsOf(table, operation)) await sql.query({ text });
   }
   const after = tableAfter(table, operations);
-  const filling: NamedId[] = [...(await addShadows(sql, after, shadowed, gone))];
+  const types = new Map(after.columns.map((column) => [column.name, column.type]));
+  const next = after.columns.map((column) => (shadowed.has(column.name) ? readingTypes(column, types) : column));
+  const filling: NamedId[] = [...(await addShadows(sql, { ...after, columns: next }, shadowed, gone))];
   const built: NamedIndex[] = [];
   for (const operation of now) {
     if (!hasRows && (operation.kind === "add_index" || operation.kind === "replace_index")) {
@@ -120,8 +122,9 @@ async function changeTable(
     if (operation.kind === "replace_index") built.push({ id, columns: operation.to.columns });
   }
   for (const index of lostIndexes(table, operations)) {
-    if (hasRows) await markBuilding(sql, index.id);
-    else await sql.query({ text: ddl.createIndex(table, index, after.columns, { concurrently: false }) });
+    // The index of a column that has a shadow stays until the shadow is in place.
+    if (hasRows && !columnsIn(index).some((name) => shadowed.has(name))) await markBuilding(sql, index.id);
+    if (!hasRows) await sql.query({ text: ddl.createIndex(table, index, after.columns, { concurrently: false }) });
     built.push({ id: index.id, columns: index.columns });
   }
   return hasRows ? queueJobs(sql, table, operations, { filling, built, runtimeId }) : [];
@@ -344,6 +347,12 @@ async function replaceIndex(
   await sql.query({ text: ddl.dropIndex(table.folder, index.sql_name, { concurrently: false }) });
   await deleteIndex(sql, index.id);
   return id;
+}
+
+/** A column whose expression reads others of these types. */
+function readingTypes(column: CatalogColumn, types: ReadonlyMap<string, ColumnType>): CatalogColumn {
+  const { computed } = column;
+  return computed === null ? column : { ...column, computed: { ...computed, expr: readAs(computed.expr, types) } };
 }
 
 /** A previous expression with the current types of its columns. A failed recompute restores it, so it must be

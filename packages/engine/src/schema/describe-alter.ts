@@ -143,7 +143,7 @@ function moduleOf(id: string): string {
 }
 
 function describeType(
-  { severity, using, is_remade: isRemade, column, to, changes }: AlterColumn,
+  { severity, using, is_remade: isRemade, column, to }: AlterColumn,
   before: string,
   after: string,
 ): string {
@@ -159,8 +159,5 @@ function describeType(
   }
   const turned = `its type will change from ${before} to ${after}`;
   if (using !== null) return `${turned} and its values be converted; requests wait while the table is rewritten`;
-  if (isRemade) {
-    return `${turned}; it is hidden until ${changes.includes("value") ? "its new values are computed" : "every row has been recomputed"}`;
-  }
-  return turned;
+  return isRemade ? `${turned}; its new values are shown when all are computed` : turned;
 }

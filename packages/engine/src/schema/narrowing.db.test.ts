@@ -110,7 +110,7 @@ test("an Int without an exact Float stays an Int", async () => {
   });
 });
 
-test("a retyped computed column is recreated with its index and hidden until filled", async () => {
+test("a retyped computed column is replaced with its index, and has its previous values until filled", async () => {
   const text = aComputed("size", call("string.upper", "string", col("body", "string")));
   const number = aComputed("size", call("string.len", "int", col("body", "string")));
   const table = (column: ManifestColumn) =>
@@ -120,7 +120,9 @@ test("a retyped computed column is recreated with its index and hidden until fil
     "insert into t (_row, code, body, size) select uuidv7(), 'k' || i, repeat('x', i), 'X' from generate_series(1, 9) i",
   );
   const jobs = await apply(table(number));
-  expect((await catalog()).tables[0]?.columns.find((column) => column.name === "size")?.state).toBe("filling");
+  const before = (await catalog()).tables[0]?.columns.find((column) => column.name === "size");
+  expect(before).toMatchObject({ state: "ready", type: { kind: "string" } });
+  expect(await rows("select distinct size from t")).toEqual([["X"]]);
   await finish(jobs);
   expect(await rows("select sum(size) from t")).toEqual([["45"]]);
   expect(await rows("select indexname from pg_indexes where tablename = 't' and indexname like '%size%'")).toEqual([

@@ -7,7 +7,7 @@ import { nameHidden, shownColumn } from "../catalog/hidden-columns.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";
 import { type RenamedTable, renameCatalogTable } from "../catalog/rename-catalog.ts";
-import { busyTables, settled } from "../catalog/shadow-columns.ts";
+import { busyTables, settled, shadowsOf } from "../catalog/shadow-columns.ts";
 import { type CodeDigests, codeDigests, previousCode } from "../jobs/code-digests.ts";
 import { folderSchema, recomputeCommand } from "../target.ts";
 import type { LoweredManifest } from "../views/lower-views.ts";
@@ -68,7 +68,10 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   const busy = busyTables(declared.catalog.tables);
   const planned = matches.map((match) => {
     const plannedTable = planTable(input, match, { facts, digests, recompute });
-    return busy.has(match.stored?.id ?? 0) ? untilPlaced(plannedTable) : plannedTable;
+    if (!busy.has(match.stored?.id ?? 0)) return plannedTable;
+    const now = declared.catalog.tables.find(({ id }) => id === match.stored?.id);
+    const isOfViews = now === undefined || shadowsOf(now).every(({ column }) => column.is_hidden === true);
+    return untilPlaced(plannedTable, isOfViews ? "the rows of its views" : "its columns");
   });
   const matched = new Set(matches.map((match) => match.stored));
   const ofColumns = columnsOfViews(planned);
@@ -127,14 +130,14 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
 }
 
 /** A table whose shadows a job computes. Its other columns could change what the shadows are made of. */
-function untilPlaced(planned: PlannedTable): PlannedTable {
+function untilPlaced(planned: PlannedTable, what: string): PlannedTable {
   if (planned.operations.length === 0) return planned;
   const { plan, stale } = planned;
   const name = plan.path.slice(plan.path.lastIndexOf("/") + 1);
   const op = tableLine(
     name,
     "unsupported",
-    `'${name}' cannot change while a job computes the rows of its views again. Wait until it has ended, or cancel it with cli jobs cancel`,
+    `'${name}' cannot change while a job computes ${what} again. Wait until it has ended, or cancel it with cli jobs cancel`,
   );
   return { ...NOTHING, plan: { ...plan, ops: [op], resolution: "unsupported", destructive: false }, stale };
 }

@@ -9,27 +9,42 @@ import { madeRowsIn } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { changedValues, tableAfter } from "./table-after.ts";
 
-/** The columns of views that an update computes again while everyone reads their previous values. */
+/** The columns that an update computes again while everyone reads their previous values. */
 
 type Alter = Extract<SchemaOperation, { kind: "alter_column" }>;
 
 /**
  * The columns of a table that get shadows: those of its views whose values change, if the condition or the iterator of
- * one of the views does. Other changes recompute columns in place, as those of any table.
+ * one of the views does; all whose values change, if one gets another type. Other changes recompute columns in place.
  */
 export function columnsWithShadows(table: CatalogTable, operations: readonly SchemaOperation[]): ReadonlySet<string> {
+  const changed = changedValues(tableAfter(table, operations), operations);
+  const ready = table.columns.filter(({ name, state }) => state === "ready" && changed.has(name));
+  if (isRetyping(table, operations, changed)) return new Set(ready.map(({ name }) => name));
   if (!operations.some((operation) => operation.kind === "alter_column" && changesRows(operation))) return new Set();
   const remade = new Set(
     operations.flatMap((operation) =>
       operation.kind === "alter_column" && operation.is_remade ? [operation.to.name] : [],
     ),
   );
-  const changed = changedValues(tableAfter(table, operations), operations);
   return new Set(
-    table.columns.flatMap(({ name, is_hidden: isHidden, state }) =>
-      isHidden === true && state === "ready" && changed.has(name) && !remade.has(name) ? [name] : [],
-    ),
+    ready.flatMap(({ name, is_hidden: isHidden }) => (isHidden === true && !remade.has(name) ? [name] : [])),
   );
+}
+
+/**
+ * Whether a column gets another type, and it and all that read it can have shadows. Rows of an iterator view are written
+ * with all values, without shadows; a column that another job fills has no values to keep, and previous expressions
+ * cannot read stored columns that are converted.
+ */
+function isRetyping(
+  { columns, rows_of: made }: CatalogTable,
+  operations: readonly SchemaOperation[],
+  changed: ReadonlySet<string>,
+): boolean {
+  if (made != null || columns.some(({ name, state }) => changed.has(name) && state !== "ready")) return false;
+  const altered = operations.filter((operation) => operation.kind === "alter_column");
+  return altered.some((operation) => operation.is_remade) && altered.every(({ using }) => using === null);
 }
 
 /** Whether a view gets other rows: another condition, or another iterator. */
@@ -72,15 +87,25 @@ export function besideShadows(
 ): readonly SchemaOperation[] {
   if (shadowed.size === 0) return operations;
   const names = shadowNames(table, shadowed);
+  const remade = new Set(
+    operations.flatMap((one) =>
+      one.kind === "alter_column" && one.is_remade && shadowed.has(one.to.name) ? [one.to.name] : [],
+    ),
+  );
+  // An index over a column that gets another type goes with its previous values.
   const isLater = (operation: SchemaOperation): boolean =>
-    operation.kind === "drop_column" && gone.some(({ id }) => id === operation.column.id);
+    (operation.kind === "drop_column" && gone.some(({ id }) => id === operation.column.id)) ||
+    (operation.kind === "drop_index" &&
+      operation.index.embedding == null &&
+      operation.index.columns.some((name) => remade.has(name)));
   return operations
     .filter((operation) => !isLater(operation))
     .map((operation) => {
       if (operation.kind !== "alter_column" && operation.kind !== "add_column") return operation;
       const { computed } = operation.to;
       if (operation.kind === "alter_column" && shadowed.has(operation.to.name)) {
-        return { ...operation, to: { ...operation.to, computed: operation.column.computed } };
+        const { computed: previous, nullable, type } = operation.column;
+        return { ...operation, is_remade: false, to: { ...operation.to, type, nullable, computed: previous } };
       }
       if (computed === null || (operation.kind === "alter_column" && !operation.is_remade)) return operation;
       return {
