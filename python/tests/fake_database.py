@@ -66,6 +66,7 @@ class FakeDatabase(ThreadingHTTPServer):
         self.headers = []
         self.connections = set()
         self.results = []  # Bytes, or lists of messages, of the next queries.
+        self.breaks = {}  # What is sent before the connection breaks, by the end of a path, for one request.
         self.answers = {}  # (status, document) by the end of a path, for one request.
         self.events = [{"event": "done", "plan": {"tables": [{"path": "x"}]}}]
         self.url = f"http://127.0.0.1:{self.server_address[1]}"
@@ -141,6 +142,12 @@ class Handler(BaseHTTPRequestHandler):
             if path.endswith(end):
                 del server.answers[end]
                 return self.document(status, document)
+        for end, data in list(server.breaks.items()):
+            if path.endswith(end):
+                del server.breaks[end]
+                self.wfile.write(data)
+                self.close_connection = True
+                return None
         if path.endswith("/definition"):
             name = path.partition("/tables/")[2].removesuffix("/definition")
             if name not in server.tables:

@@ -9,8 +9,9 @@ import threading
 import urllib.parse
 
 from appdb import __version__
+from appdb.client.broken import broken, not_opened
 from appdb.client.errors import UnavailableError, error_of, read_problem
-from appdb.client.servers import SERVER_VERSION_HEADER, not_running, start_daemon
+from appdb.client.servers import SERVER_VERSION_HEADER, start_daemon
 from appdb.declare.errors import Error
 
 _CONNECT_S = 10
@@ -37,10 +38,10 @@ class Connection:
         with self.send(method, path, body, query, {**kind, **(headers or {})}) as answer:
             return answer.json()
 
-    def events(self, path, document, progress=None):
+    def events(self, path, document, progress=None, write=None):
         """Sends a document, calls `progress` for each progress line, and returns the last line. Raises Error."""
         body = json.dumps(document, allow_nan=False).encode()
-        with self.send("POST", path, body, None, {"content-type": "application/json"}) as answer:
+        with self.send("POST", path, body, None, {"content-type": "application/json"}, write) as answer:
             for line in answer.lines():
                 if line.get("event") == "progress":
                     if progress is not None:
@@ -49,17 +50,14 @@ class Connection:
                     raise error_of(line.get("problem"))
                 elif line.get("event") == "done":
                     return line
-        raise UnavailableError(
-            "The connection ended before the change did: the server stopped or restarted.",
-            "Look whether it was made, and run it again if not.",
-            "server_failed",
-        )
+            raise broken(answer.server, None, write)
 
-    def send(self, method, path, body=None, query=None, headers=None):
+    def send(self, method, path, body=None, query=None, headers=None, write=None):
         """Sends a request and returns its streamed Answer, which must be closed. Raises Error for a problem.
 
         `path` is below the data routes of the database; one that begins with `//` is a path of the server. `body` is
-        bytes, or an iterator of bytes, which is sent as it is made.
+        bytes, or an iterator of bytes, which is sent as it is made. `write` is what the request may have changed when its
+        connection breaks; None for a read.
         """
         server, raw = self._reach()
         full = path[1:] if path.startswith("//") else server.base + path
@@ -74,7 +72,7 @@ class Connection:
             pass  # The server has answered before it had read everything, or it has gone: getresponse() says which.
         except OSError as error:
             raw.close()
-            raise _lost(server, error) from error
+            raise broken(server, error, write) from error
         except BaseException:
             raw.close()  # Of the caller's iterator. The server discards a body that is cut off.
             raise
@@ -82,18 +80,18 @@ class Connection:
             response = raw.getresponse()
         except (OSError, http.client.HTTPException) as error:
             raw.close()
-            raise _lost(server, error) from error
+            raise broken(server, error, write) from error
         except BaseException:
             raw.close()
             raise
-        answer = Answer(self, server, raw, response)
+        answer = Answer(self, server, raw, response, write)
         if is_stream and not body.is_sent:
             response.will_close = True
         if response.status >= 300:
             with answer:
-                error = _refused(server, full, response)
+                error = _refused(server, full, response, write)
             if self._is_restored(path, error) and not is_stream:
-                return self.send(method, path, body, query, headers)
+                return self.send(method, path, body, query, headers, write)
             raise error
         return answer
 
@@ -126,7 +124,7 @@ class Connection:
         try:
             raw.connect()
         except OSError as error:
-            raise _lost(server, error) from error
+            raise not_opened(server, error) from error
         raw.sock.settimeout(None)  # A query may think for long; its limit is the server's.
         raw.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         raw.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -172,9 +170,10 @@ class _Pool:
 class Answer:
     """A response that is read as it arrives. Closing it before its end ends the connection, and so the server's work."""
 
-    def __init__(self, owner, server, raw, response):
+    def __init__(self, owner, server, raw, response, write):
         self._owner = owner
-        self._server = server
+        self.server = server
+        self._write = write
         self._raw = raw
         self._response = response
         self._is_read = False
@@ -188,10 +187,10 @@ class Answer:
             try:
                 block = self._response.read1(_BLOCK)
             except (OSError, http.client.HTTPException) as error:
-                raise _lost(self._server, error) from error
+                raise broken(self.server, error, self._write) from error
             if not block:
                 if self._response.length:
-                    raise _lost(self._server, http.client.IncompleteRead(b"", self._response.length))
+                    raise broken(self.server, http.client.IncompleteRead(b"", self._response.length), self._write)
                 self._is_read = True
                 return
             yield block
@@ -225,7 +224,7 @@ class Answer:
             return json.loads(text)
         except ValueError as error:
             raise UnavailableError(
-                f"The response of {self._server.url} is not JSON.", "Check its address.", "server_failed"
+                f"The response of {self.server.url} is not JSON.", "Check its address.", "server_failed"
             ) from error
 
     def __enter__(self):
@@ -242,7 +241,7 @@ class Answer:
         will_close = self._response.will_close
         self._response.close()
         if self._is_read and not will_close and raw.sock is not None and self._pid == os.getpid():
-            self._owner._give_back(self._server, raw)
+            self._owner._give_back(self.server, raw)
         else:
             raw.close()
 
@@ -270,24 +269,11 @@ def _is_dropped(raw):
     return raw.sock is None or bool(select.select([raw.sock], [], [], 0)[0])
 
 
-def _lost(server, error):
-    if isinstance(error, ConnectionRefusedError) and server.is_local:
-        return not_running()
-    reason = str(error) or type(error).__name__
-    if server.is_local:
-        return UnavailableError(
-            f"The daemon at {server.url} did not finish the request: {reason}.",
-            "Check its state and its log: cli daemon status",
-            "daemon_failed",
-        )
-    return UnavailableError(f"No server responds at {server.url}: {reason}.", "Check its address.", "server_unreachable")
-
-
-def _refused(server, path, response):
+def _refused(server, path, response, write):
     try:
         text = response.read(_PROBLEM_BYTES)
     except (OSError, http.client.HTTPException) as error:
-        return _lost(server, error)
+        return broken(server, error, write)
     problem = read_problem(text)
     version = response.headers.get(SERVER_VERSION_HEADER)
     code = problem.get("code") if isinstance(problem, dict) else None

@@ -3,6 +3,7 @@
 import os
 import weakref
 
+from appdb.client.broken import fill_of
 from appdb.client.cells import Files
 from appdb.client.connection import Connection
 from appdb.client.definitions import declarations, fill
@@ -82,7 +83,8 @@ class Database:
             from appdb.client.code import Code
 
             body["project_root"] = Code().root
-        return self.connection.events("/changes", body, progress)["plan"]
+        write = None if dry_run else fill_of("the change", self.target.text)
+        return self.connection.events("/changes", body, progress, write)["plan"]
 
 
 def database_of(target):

@@ -3,7 +3,7 @@
 import secrets
 
 from appdb.client import changing
-from appdb.client.errors import NotFoundError
+from appdb.client.errors import NotFoundError, UnavailableError
 from appdb.client.tables import Table
 from appdb.declare.errors import Error
 
@@ -40,6 +40,12 @@ def _fill(table, path, insert):
                 f"{error}\n{table.path} was created, and cannot be dropped again: {second.detail}",
                 f"Drop it: cli drop {table.path}",
                 getattr(error, "code", "server_failed"),
+            ) from error
+        if isinstance(error, Error) and error.code == "commit_unknown":
+            raise UnavailableError(
+                f"The connection broke while rows were inserted into {table.path}, so the new table was dropped again.",
+                "Run it again.",
+                "server_unreachable",
             ) from error
         raise
 

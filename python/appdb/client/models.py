@@ -5,6 +5,7 @@ from copy import copy
 from functools import partial
 
 from appdb.client import changing
+from appdb.client.broken import fill_of
 from appdb.client.code import Code
 from appdb.client.databases import database_of
 from appdb.client.errors import NotFoundError
@@ -124,7 +125,10 @@ def _update_local(base, target, database, allow_destructive, on_error):
     body["on_error"] = on_error
     progress = Progress(f"update {target}")
     done = database.connection.events(
-        "//v1/schema/apply", body, lambda line: progress.at(line["rows_done"], line["rows_total"])
+        "//v1/schema/apply",
+        body,
+        lambda line: progress.at(line["rows_done"], line["rows_total"]),
+        fill_of("the update", database.target.text),
     )
     progress.end()
     return done["plan"]

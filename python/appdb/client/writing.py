@@ -3,6 +3,7 @@
 import re
 import tempfile
 
+from appdb.client.broken import DELETE, INSERT, UPDATE, fill_of
 from appdb.client.code import request_code
 from appdb.client.rows.encoding import encoded_rows, json_bytes, local_file, media_columns
 from appdb.client.progress import Progress, tell_that_it_continues
@@ -65,7 +66,7 @@ def _inserted(table, source, refs, on_error, return_rows):
         query = {"on_error": on_error, "return_rows": "1" if return_rows else "0"}
         path = table.__appdb_database__.table_path(table._path, "/rows")
         data, headers = row_body(table.__appdb_database__.connection, path, given, refs, source, count, {"return_rows": "0"})
-        with table.__appdb_database__.connection.send("POST", path, data, query, headers) as answer:
+        with table.__appdb_database__.connection.send("POST", path, data, query, headers, INSERT) as answer:
             found = list(answer.lines())
             failed = _failed_cells(answer.headers.get("x-cell-errors") or "")
     progress.end()
@@ -168,7 +169,12 @@ def recompute(table, columns, errors_only, cascade, on_error):
     else:
         body, path = {"table": table._path, **body}, "/recompute"
     try:
-        done = database.connection.events(path, body, lambda line: progress.at(line["rows_done"], line["rows_total"]))
+        done = database.connection.events(
+            path,
+            body,
+            lambda line: progress.at(line["rows_done"], line["rows_total"]),
+            fill_of("the recompute", database.target.text),
+        )
     except KeyboardInterrupt:
         tell_that_it_continues(f"recompute {table.path}", database.target.text, None)
         raise
@@ -180,7 +186,8 @@ def _written(table, method, rest, body, verb):
     connection = table.__appdb_database__.connection
     path = table.__appdb_database__.table_path(table._path, rest)
     data = body if isinstance(body, bytes) else json_bytes(body)
-    with connection.send(method, path, data, None, {"content-type": "application/json"}) as answer:
+    write = DELETE if verb == "deleted" else UPDATE
+    with connection.send(method, path, data, None, {"content-type": "application/json"}, write) as answer:
         written = answer.json()
     return UpdateStatus(verb, written[verb] + (written.get("inserted", 0) if verb == "updated" else 0), written.get("errors", 0))
 

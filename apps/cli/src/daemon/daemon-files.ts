@@ -1,9 +1,13 @@
-import { closeSync, openSync, readFileSync, readSync, statSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { homeError } from "@appdb/contract/home-error";
+import { isDiskFull } from "@appdb/system/files/is-disk-full";
 import { makePrivateFolder } from "@appdb/system/files/private-folder";
+
+/** A daemon writes larger files when it starts. */
+const PROBE_BYTES = 65_536;
 
 export interface DaemonAddress {
   readonly file: DaemonFile;
@@ -42,6 +46,19 @@ export function openDaemonLog(home: string): number {
     return openSync(path, "a", 0o600);
   } catch (cause) {
     throw homeError(home, cause);
+  }
+}
+
+/** Checks that the home takes the files of a daemon that starts. @throws disk_full */
+export function requireSpace(home: string): void {
+  const probe = join(home, `probe.${process.pid}.tmp`);
+  try {
+    writeFileSync(probe, Buffer.alloc(PROBE_BYTES), { mode: 0o600 });
+  } catch (error) {
+    // other errors have their own messages when the daemon starts
+    if (isDiskFull(error)) throw homeError(home, error);
+  } finally {
+    rmSync(probe, { force: true });
   }
 }
 

@@ -6,7 +6,7 @@ import { type AppError, appError } from "@appdb/contract/errors";
 import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
-import { openDaemonLog, readLogFrom, sizeOfLog } from "./daemon-files.ts";
+import { openDaemonLog, readLogFrom, requireSpace, sizeOfLog } from "./daemon-files.ts";
 
 interface StartDaemonDeps {
   readonly config: Pick<CliConfig, "home" | "daemon_env">;
@@ -20,7 +20,7 @@ const POLL_MS = 15;
 
 /**
  * Starts a daemon of the home and waits until it responds.
- * @throws daemon_failed with the last lines of its log; interrupted; home_not_writable
+ * @throws daemon_failed with the last lines of its log; interrupted; home_not_writable; disk_full
  */
 export async function startDaemon(deps: StartDaemonDeps, signal: AbortSignal): Promise<LocalClient> {
   const { home } = deps.config;
@@ -50,7 +50,11 @@ export async function startDaemon(deps: StartDaemonDeps, signal: AbortSignal): P
     const found = await deps.find();
     if (found !== undefined) return found.client;
     // After a clean end, another daemon has the home and will respond soon.
-    if (end?.failed === true) throw startError(home, from, `it ended at once (${end.reason})`);
+    if (end?.failed === true) {
+      // the log may have no space for the reason
+      requireSpace(home);
+      throw startError(home, from, `it ended at once (${end.reason})`);
+    }
     if (Date.now() > until) throw startError(home, from, `it did not respond within ${START_TIMEOUT_MS / 1000} s`);
     await sleep(POLL_MS);
   }

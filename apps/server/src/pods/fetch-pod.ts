@@ -35,7 +35,7 @@ export function fetchPod(input: FetchPodInput): FetchLike<PodAnswer, string | As
     const createConnection = () => connectPod(endpoint, silenceMs);
     const aborting = signal === undefined ? {} : { signal };
     const sending = request({ createConnection, method, path, headers, timeout: silenceMs, ...aborting });
-    sending.on("timeout", () => sending.destroy(new Error("The pod was silent for too long.")));
+    sending.on("timeout", () => sending.destroy(silence()));
     const answered = new Promise<IncomingMessage>((resolve, reject) => {
       sending.once("response", resolve);
       sending.on("error", reject);
@@ -69,4 +69,8 @@ async function readText(
 
 function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
+}
+
+function silence(): Error {
+  return Object.assign(new Error("The pod was silent for too long."), { code: "ETIMEDOUT" });
 }

@@ -111,3 +111,35 @@ test("a document beyond what its organization may hold is refused, also while it
 test.each(["null", "5", '"x"'])("a line %j that is not an object is refused", async (line) => {
   await expect(readEvents([`${line}\n`])).rejects.toMatchObject({ code: "database_not_reached" });
 });
+
+test.each([
+  ["rowInsert", "commit_unknown", "the rows may or may not be stored."],
+  ["rowCompute", "database_not_reached", `${uri} does not answer.`],
+] as const)("a pod that ends during %s gives %s", async (name, code, end) => {
+  await using pod = await openPodWith((request) => {
+    request.resume();
+    request.on("end", () => request.socket.destroy());
+  });
+  const asked = pod.client.open(name, { params: { table: "docs" }, sent: "{}" } as never);
+  await expect(asked).rejects.toMatchObject({ code, message: expect.stringMatching(new RegExp(`${end}$`)) });
+});
+
+test("a pod that does not run leaves nothing unknown about an insert", async () => {
+  const endpoint = { kind: "socket", path: "/none/pod.sock" } as const;
+  const client = podClient({ uri, endpoint, token: new Secret("token") });
+  const asked = client.open("rowInsert", { params: { table: "docs" }, sent: "{}" } as never);
+  await expect(asked).rejects.toMatchObject({ code: "database_not_reached" });
+});
+
+test.each([
+  ["The daemon has no POST /v1/tables/docs/compute.", "server_too_old", `Restart it: cli db restart ${uri}`],
+  ["The session of psql has ended.", "not_found", undefined],
+])("the refusal %j of a pod has the code %s", async (detail, code, hint) => {
+  await using pod = await openPodWith((request, response) => {
+    request.resume();
+    response.writeHead(404, { "content-type": "application/problem+json" });
+    response.end(JSON.stringify({ code: "not_found", status: 404, detail }));
+  });
+  const asked = pod.client.open("rowCompute", { params: { table: "docs" }, sent: "{}" } as never);
+  await expect(asked).rejects.toMatchObject({ code, hint });
+});

@@ -1,7 +1,8 @@
 import type { IncomingMessage } from "node:http";
 import { type Client, createClient, type Fetched } from "@appdb/contract/clients/client";
-import { AppError, appError } from "@appdb/contract/errors";
-import type { Schema } from "@appdb/contract/routes/api";
+import { lostWrite } from "@appdb/contract/clients/lost-write";
+import { AppError, appError, type Problem } from "@appdb/contract/errors";
+import type { Route, Schema } from "@appdb/contract/routes/api";
 import { POD_API } from "@appdb/contract/routes/pod-api";
 import { findTooMany } from "@appdb/http/value-bounds";
 import { type FetchPodInput, fetchPod, type PodAddress } from "./fetch-pod.ts";
@@ -28,7 +29,8 @@ export interface PodAnswer extends Fetched {
 
 /**
  * Creates the client of a pod's API. It validates documents, because a pod runs untrusted code.
- * @throws the pod's refusals; database_not_reached without an answer, or for one that does not match the contract
+ * @throws the pod's refusals; server_too_old for a route that the pod does not have; commit_unknown for a write of rows
+ * whose connection broke; database_not_reached without an answer, or for one that does not match the contract
  */
 export function podClient({ uri, ...address }: DatabaseAddress, silenceMs = SILENCE_MS): PodClient {
   const ask = fetchPod({ ...address, silence_ms: silenceMs, max_bytes: MAX_DOCUMENT_BYTES });
@@ -45,7 +47,9 @@ export function podClient({ uri, ...address }: DatabaseAddress, silenceMs = SILE
       return answer;
     },
     headers: () => ({}),
-    lost: (_route, cause) => (cause instanceof AppError ? cause : podUnreachable(uri, cause)),
+    lost: (route, cause) =>
+      cause instanceof AppError ? cause : (lostWrite(uri, route, cause) ?? podUnreachable(uri, cause)),
+    refused: (route, problem) => (isUnknownRoute(problem) ? previousBuild(uri, route) : undefined),
     interrupted: (cause) => podUnreachable(uri, cause),
     failed: (_route, _what, cause) => podUnreachable(uri, cause),
     check: (schema, document) => checkDocument(uri, schema, document),
@@ -60,6 +64,20 @@ export function checkDocument(uri: string, schema: Schema, document: unknown): u
   const parsed = schema.safeParse(document);
   if (!parsed.success) throw podUnreachable(uri, parsed.error);
   return parsed.data;
+}
+
+/** Whether a pod refuses a route that it does not have. Its other refusals with this code are about what a route asks. */
+function isUnknownRoute({ code, detail }: Problem): boolean {
+  return code === "not_found" && / has no [A-Z]+ \/v\d+\/\S*$/.test(detail);
+}
+
+/** The error of a pod that started before the server was upgraded. */
+function previousBuild(uri: string, { method, path }: Route): Error {
+  return appError("server_too_old", {
+    detail: `The database ${uri} still runs the previous build of the server, which does not know ${method} ${path}.`,
+    hint: `Restart it: cli db restart ${uri}`,
+    meta: { uri },
+  });
 }
 
 export function podUnreachable(uri: string, cause?: unknown): Error {

@@ -69,6 +69,8 @@ export interface Transport<Answer extends Fetched = Fetched> {
   failed(route: Route, what: string, cause?: unknown): Error;
   /** The error of `events` that ended or broke without a last line, where `failed` and `lost` are not enough. */
   unfinished?(route: Route, params: Readonly<Record<string, string>>, cause?: unknown): Error;
+  /** The error of a refusal, where `fromProblem` is not enough. */
+  refused?(route: Route, problem: Problem): Error | undefined;
   /** The program behind the API, which may have another version. Missing for programs of one installation. */
   readonly peer?: Peer;
   /** Checks a document if the API is not trusted. By default responses are not checked. */
@@ -182,7 +184,11 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     if (problem !== undefined) {
       const { peer } = transport;
       const request = `${route.method} ${route.path}`;
-      throw (peer && versionMismatch(peer, answer, problem, request)) ?? fromProblem(problem);
+      throw (
+        (peer && versionMismatch(peer, answer, problem, request)) ??
+        transport.refused?.(route, problem) ??
+        fromProblem(problem)
+      );
     }
     throw transport.failed(route, `the response has status ${answer.status} and is not a problem document`);
   }

@@ -3,6 +3,7 @@ import type { CONTROL_API } from "../routes/control-api.ts";
 import { CONTROL_ROUTES, type ControlRouteName } from "../routes/control-paths.ts";
 import { CLIENT_VERSION_HEADER, VERSION } from "../version.ts";
 import { type AnswerOf, type Client, createClient, type FetchLike, type InputOf } from "./client.ts";
+import { lostWrite } from "./lost-write.ts";
 
 export type ControlClient = Client<typeof CONTROL_API>;
 /** The input of a call: values of the path, the query, the body. */
@@ -31,7 +32,10 @@ export function createControlClient(options: ControlClientOptions): ControlClien
     url,
     fetch: fetchLike,
     headers: async () => ({ [CLIENT_VERSION_HEADER]: VERSION, ...(await credential()) }),
-    lost: ({ method, path }, cause, hasBegun) => {
+    lost: (route, cause, hasBegun) => {
+      const { method, path } = route;
+      const write = lostWrite(url || "the server", route, cause);
+      if (write !== undefined) return write;
       const meta = { url, source, request: `${method} ${path}` };
       if (hasBegun) {
         return appError("server_unreachable", {

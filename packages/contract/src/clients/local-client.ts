@@ -3,6 +3,7 @@ import type { LOCAL_API } from "../routes/local-api.ts";
 import { LOCAL_ROUTES } from "../routes/local-paths.ts";
 import { CLIENT_VERSION_HEADER, VERSION } from "../version.ts";
 import { type Client, createClient, type FetchLike } from "./client.ts";
+import { lostWrite } from "./lost-write.ts";
 
 export type LocalClient = Client<typeof LOCAL_API>;
 
@@ -35,7 +36,9 @@ export function createLocalClient({ port, token, fetch: fetchLike = fetch }: Loc
     fetch: fetchLike,
     headers: () => ({ authorization: `Bearer ${token}`, [CLIENT_VERSION_HEADER]: VERSION }),
     lost: (route, cause) => {
-      if (!isRefused(cause)) return failed(route, "the connection broke", cause);
+      if (!isRefused(cause)) {
+        return lostWrite("the daemon", route, cause) ?? failed(route, "the connection broke", cause);
+      }
       return appError("daemon_not_running", {
         detail: `No daemon responds on 127.0.0.1:${port}.`,
         hint: "Start the daemon: cli daemon start",

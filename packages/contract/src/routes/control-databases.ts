@@ -101,6 +101,8 @@ export const databaseSchema = z.object({
   operation: z.object({ id: z.string(), kind: z.string() }).nullable(),
   /** When its storage is deleted permanently; set while it is DELETING. */
   purged_at: time.nullable(),
+  /** Whether writes are refused because the disk of the server is nearly full. Only `databaseShow` has it. */
+  is_server_disk_full: z.boolean().optional(),
 });
 export type Database = z.infer<typeof databaseSchema>;
 

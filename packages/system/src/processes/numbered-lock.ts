@@ -23,7 +23,10 @@ const NO_LINKS = ["EPERM", "ENOTSUP", "EOPNOTSUPP", "EISDIR"];
 const FIRST_PAUSE_MS = 2;
 const LONGEST_PAUSE_MS = 40;
 
-/** Tries once to take the lock. Creates `folder` when it is missing; lock file names begin with `prefix`. */
+/**
+ * Tries once to take the lock. Creates `folder` when it is missing; lock file names begin with `prefix`.
+ * @throws disk_full, home_not_writable
+ */
 export function tryLock(folder: string, prefix: string): LockResult {
   const self = identifyProcess(process.pid);
   if (self === undefined) throw new Error("This process cannot be found in the process table.");
@@ -89,6 +92,7 @@ function writeDraft(folder: string, self: ProcessIdentity): string {
     } catch (error) {
       // on a full disk the file is created but empty
       rmSync(draft, { force: true });
+      if (isDiskFull(error)) throw diskFull(folder, error);
       // the folder was just moved away
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     }
@@ -108,6 +112,15 @@ function link(draft: string, path: string): boolean {
     if (NO_LINKS.includes(code)) throw linkFailed(draft, error);
     throw error;
   }
+}
+
+function diskFull(folder: string, cause: unknown): Error {
+  return appError("disk_full", {
+    detail: `The disk of ${folder} is full, so the lock file cannot be written.`,
+    hint: "Free space on that disk and try again.",
+    meta: { folder },
+    cause,
+  });
 }
 
 /** Only a hard link guarantees a unique name and complete content. */

@@ -1,3 +1,4 @@
+import { requireSpace } from "../../daemon/daemon-files.ts";
 import { defineCommand } from "../../define-command.ts";
 import { type Forced, NO_QUESTION } from "./no-question.ts";
 import { type DaemonStatus, describeDaemon, printDaemon } from "./status.ts";
@@ -12,6 +13,8 @@ export const restart = defineCommand<Forced, [], DaemonStatus>({
   ],
   parameters: NO_QUESTION,
   run: async (ctx) => {
+    // without space the next daemon cannot start, so this one stays
+    requireSpace(ctx.config.home);
     await stopDaemon(ctx);
     await ctx.daemon.ensure();
     return describeDaemon(ctx, await ctx.daemon.find());

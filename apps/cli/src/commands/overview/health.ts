@@ -89,6 +89,14 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
   return checks;
 }
 
+/** Members do not learn the sizes and folders of the server. */
+const SERVER_DISK: MachineCheck = {
+  name: "server disk",
+  ok: false,
+  detail: "The server's disk is nearly full; writes are refused.",
+  hint: "Its operator must free space.",
+};
+
 async function checkHosted(ctx: Context, target: Target & { readonly kind: "hosted" }): Promise<MachineCheck[]> {
   const { client, server } = await (await ctx.control()).open();
   const { uri } = target;
@@ -100,11 +108,12 @@ async function checkHosted(ctx: Context, target: Target & { readonly kind: "host
   if (database instanceof AppError) {
     return [{ name: "server", ok: false, detail: database.message, hint: database.hint ?? null }];
   }
-  const { failure, pods, state, usage } = database;
+  const { failure, is_server_disk_full: isServerFull, pods, state, usage } = database;
   const failed = state === "FAILED";
   const isFull = usage?.is_disk_full === true;
   return [
     { name: "server", ok: true, detail: server.url, hint: null },
+    ...(isServerFull === true ? [SERVER_DISK] : []),
     {
       name: "database",
       ok: !failed,

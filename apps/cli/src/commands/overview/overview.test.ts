@@ -144,6 +144,16 @@ test("health of a hosted database checks its state, pods and disk", async () => 
   ]);
 });
 
+test("health of a hosted database fails while the disk of its server is full", async () => {
+  const ran = await runCli("health cloud://acme:main", {
+    control: { databaseShow: { ...HOSTED, usage: null, is_server_disk_full: true } },
+  });
+  expect(ran.exit).toBe(1);
+  expect(ran.stdout).toContain("The server's disk is nearly full; writes are refused.");
+  expect(ran.stdout).toContain("Its operator must free space.");
+  expect(ran.stdout).not.toContain("Everything works.");
+});
+
 test("limits shows values in force, their settings and defaults", async () => {
   expect((await runCli("limits", { client: CLIENT })).stdout).toBe(
     "workers      4  SERVICE_WORKERS  default 1\nconnections  6  fixed\n",

@@ -1,6 +1,7 @@
 import type { RecordEvent } from "../../audit/event.ts";
 import type { ServerConfig } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
+import { checkDisk } from "../../health/checks.ts";
 import { requireRecentProof } from "../../identity/second-factor/recent-proof.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { findDatabase, findRow, listDatabases } from "./databases-store.ts";
@@ -31,7 +32,10 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
   const { undelete_days: undeleteDays } = deps.config.pods;
   const plans = planBounds(deps);
   routes.add("databaseList", async ({ org, query }) => listDatabases(db, org, query));
-  routes.add("databaseShow", async ({ org, params }) => findDatabase(db, org, params.db));
+  routes.add("databaseShow", async ({ org, params }) => {
+    const [database, problems] = await Promise.all([findDatabase(db, org, params.db), checkDisk(deps)]);
+    return { ...database, is_server_disk_full: problems.some(({ code }) => code === "disk_full") };
+  });
   routes.add("databaseMetrics", async ({ org, reply }) => {
     const { text, type } = await writeMetrics(db, org);
     reply.type(type).send(text);
