@@ -11,7 +11,7 @@ import { pruneTables } from "@appdb/engine/schema/prune-tables";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import { createPythonWorkers } from "@appdb/python-runtime/workers/python-workers";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
-import { finishJobs, openTestCatalog, type ServedRoutes } from "./test-catalog.ts";
+import { finishJobs, openTestCatalog, type ServedRoutes, type ServeParts } from "./test-catalog.ts";
 import { testRuntime } from "./test-runtime.ts";
 
 /** An application file, applied to a test catalog and served, with real Python workers. */
@@ -27,7 +27,7 @@ export interface TestApplication extends ServedRoutes {
   /** Serves another version of the file, which has been applied. */
   serve(app: string): Promise<ServedRoutes>;
   /** Serves other services over the same tables. */
-  serveManifest(manifest: Manifest): Promise<ServedRoutes>;
+  serveManifest(manifest: Manifest, deps?: ServeParts["deps"]): Promise<ServedRoutes>;
   /** Applies another version of the file; the endpoints stay those of the first. Returns the queued jobs. */
   update(app: string): Promise<readonly string[]>;
   /** The plan of an update to another version of the file. */
@@ -81,14 +81,14 @@ export async function openTestApplication(
     return manifestSchema.parse(await readManifest({ runtime, app_file: "app.py" }));
   };
   const apply = async (manifest: Manifest) => (await catalog.apply(manifest, { allow_destructive: true })).jobs;
-  const serve = async (manifest: Manifest): Promise<ServedRoutes> => {
+  const serve = async (manifest: Manifest, deps: ServeParts["deps"] = {}): Promise<ServedRoutes> => {
     let runner: UdfRunner | undefined;
     const udf = () => {
       runner ??= workers(["app"], (query, args) => served.endpoints.answerQuery(query, args));
       return runner;
     };
     const files = media === undefined ? {} : { media: media.files, forms: media.forms };
-    const served = await catalog.serve(manifest, { deps: { sql, udf, ...files }, limits });
+    const served = await catalog.serve(manifest, { deps: { sql, udf, ...files, ...deps }, limits });
     return {
       ...served,
       async [Symbol.asyncDispose]() {

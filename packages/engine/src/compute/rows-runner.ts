@@ -36,7 +36,7 @@ interface Makers {
 }
 
 /** Rows of one batch whose iterators run at once. */
-const ROWS_AT_ONCE = 4;
+export const ROWS_AT_ONCE = 4;
 /** Made rows that are computed together, and how many such parts of all requests and jobs run at once: made rows may not
  *  fill the queue of the workers. */
 const PART_ROWS = 250;
@@ -206,8 +206,7 @@ async function computeParts(
   { above, bytes: given, count, own }: PartsInput,
   signal: AbortSignal | undefined,
 ): Promise<Pick<UdfBatch, "columns" | "errors"> | undefined> {
-  const repeated = above.reduce<number>((sum, value) => sum + bytesOf(value), 1);
-  const size = Math.max(1, Math.min(PART_ROWS, Math.floor(PART_BYTES / repeated)));
+  const size = rowsPerPart(above);
   const columns = graph.steps.map((): EngineValue[] => []);
   const errors = new Map<number, Readonly<Record<string, UdfError>>>();
   let bytes = given;
@@ -228,6 +227,12 @@ async function computeParts(
     if (bytes > MAX_MADE_BYTES) return undefined;
   }
   return { columns, errors };
+}
+
+/** The number of made rows of a part. `above`: the values of the row above, which each of them has. */
+export function rowsPerPart(above: readonly EngineValue[]): number {
+  const repeated = above.reduce<number>((sum, value) => sum + bytesOf(value), 1);
+  return Math.max(1, Math.min(PART_ROWS, Math.floor(PART_BYTES / repeated)));
 }
 
 function bytesOf(value: EngineValue): number {

@@ -1,5 +1,6 @@
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterEach, expect, test } from "vitest";
+import type { Spool } from "../ports.ts";
 import { columnFrame } from "../rows/testing/column-frames.ts";
 import { computeOver } from "./compute.ts";
 
@@ -164,6 +165,81 @@ test("rows and made rows are limited by their number", async () => {
   expect((await compute("docs", ["big"], rowsOf(4))).json).toMatchObject({ code: "payload_too_large" });
   const made = await compute("words", ["word"], [{ title: "a b" }, { title: "c d" }]);
   expect(made.json).toMatchObject({ code: "result_too_large", meta: { limit: "insert_rows", value: 3 } });
+});
+
+const MANY = `
+from typing import Iterator, TypedDict
+
+import appdb as db
+
+Base = db.model_base()
+
+class Item(TypedDict):
+    item: str
+
+@db.iterator
+def items(pad: str, n: int) -> Iterator[Item]:
+    for at in range(n):
+        yield {"item": str(at)}
+
+class Doc(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    pad: db.String
+    n: db.Int
+
+class Items(Base, name="items", base=Doc, iterator=items(Doc.pad, Doc.n)):
+    pass
+`;
+
+/** A spool that keeps the size of each write. */
+function countingSpool() {
+  const sizes: number[] = [];
+  const pieces: Uint8Array[] = [];
+  const spool: Spool = {
+    get bytes() {
+      return sizes.reduce((sum, size) => sum + size, 0);
+    },
+    async write(piece) {
+      const written = Buffer.from(piece);
+      sizes.push(written.length);
+      pieces.push(written);
+    },
+    async *read() {
+      yield* pieces;
+    },
+    async [Symbol.asyncDispose]() {},
+  };
+  return { sizes, spool };
+}
+
+test("made rows go to the spool part by part, and neither a batch nor a row is held as text", async () => {
+  tested = await openTestApplication(MANY);
+  const route = computeOver(tested.manifest, "items", ["pad", "item"]);
+  const service = { name: "computes", prefix: "", routes: [route], source: route.source };
+  const { sizes, spool } = countingSpool();
+  const manifest = { ...tested.manifest, services: [service] };
+  await using served = await tested.serveManifest(manifest, { openSpool: () => spool });
+  // 6 rows make 6 × 5,000 rows of some 1,000 bytes each.
+  const sent = Array.from({ length: 6 }, (_none, id) => ({ id, pad: `${id}`.repeat(1_000), n: 5_000 }));
+  const { json, status } = await served.post("/items", sent);
+  expect([status, json.length]).toEqual([200, 30_000]);
+  expect(json[29_999]).toEqual({ pad: "5".repeat(1_000), item: "4999" });
+  expect(Math.max(...sizes)).toBeLessThan(1_100_000);
+  expect(sizes.length).toBeGreaterThan(30);
+});
+
+test("the made rows of one row and of a request end at their limits while they are written", async () => {
+  tested = await openTestApplication(MANY, { insert_rows: 1_000, result_rows: 900, result_bytes: 100_000 } as never);
+  const row = (id: number, n: number, pad = "p") => ({ id, pad, n });
+  const many = await compute("items", ["item"], [row(1, 1), row(2, 901)]);
+  expect(many.json).toMatchObject({ code: "result_too_large", meta: { limit: "result_rows", value: 900, row: 1 } });
+  const large = await compute("items", ["pad", "item"], [row(1, 1), row(2, 200, "p".repeat(1_000))]);
+  expect(large.json).toMatchObject({ code: "result_too_large", meta: { limit: "result_bytes", row: 1 } });
+  const wide = await compute("items", ["pad", "item"], [row(1, 300, "é".repeat(200))]);
+  expect(wide.json).toMatchObject({ code: "result_too_large", meta: { limit: "result_bytes" } });
+  const all = await compute("items", ["item"], [row(1, 800), row(2, 200), row(3, 1)]);
+  expect(all.json).toMatchObject({ code: "result_too_large", meta: { limit: "insert_rows", value: 1_000 } });
+  expect((await compute("items", ["item"], [row(1, 800), row(2, 200)])).json).toHaveLength(1_000);
 });
 
 test("lines get lines, and frames of columns too", async () => {

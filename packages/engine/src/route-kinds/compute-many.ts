@@ -5,6 +5,7 @@ import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import type { RouteAnswer } from "../answers/answers.ts";
 import { type CellErrors, errorsOfRow } from "../compute/cell-errors.ts";
 import { neededComputed, type Row, type RowLayout } from "../compute/row-layout.ts";
+import { ROWS_AT_ONCE } from "../compute/rows-runner.ts";
 import type { MadeRowsWriter } from "../routes/made-rows-answer.ts";
 import { withCellErrors } from "../routes/render-outputs.ts";
 import type { RouteRequest } from "../routes/route.ts";
@@ -64,11 +65,13 @@ export class ComputeMany {
 
   /** @throws as `BulkComputer.compute`; result_too_large, overloaded, disk_full */
   async run(request: RouteRequest): Promise<RouteAnswer> {
-    const { given, layout, readFor } = this.#input;
+    const { given, layout, madeRows, readFor } = this.#input;
     const { admission, limits } = this.#context;
     const signal = request.signal ?? new AbortController().signal;
     const source = this.#textsOf(request);
-    const read = readRows(source, readFor(request.caller), { ...limits, batch_rows: this.#computer.batch_rows });
+    // Each row of a batch holds the rows that it makes until they are written.
+    const batchRows = madeRows === undefined ? this.#computer.batch_rows : ROWS_AT_ONCE;
+    const read = readRows(source, readFor(request.caller), { ...limits, batch_rows: batchRows });
     const rows = takenInBatches(read, given);
     const failed = new FailedCells(layout, this.#needed);
     const form = { kind: source.kind, render: this.#input.render, is_minimal: false, is_kept: false };
@@ -77,8 +80,10 @@ export class ComputeMany {
       await admission.run(signal, async () => {
         for await (const batch of this.#computer.compute(rows, signal)) {
           failed.count(batch.rows);
-          const count = await answer.addTexts(await this.#textsOfBatch(batch, signal));
-          if (count > limits.insert_rows) throw tooManyRows(limits.insert_rows);
+          for await (const texts of this.#textsOfBatch(batch, signal)) {
+            const count = await answer.addTexts(texts);
+            if (count > limits.insert_rows) throw tooManyRows(limits.insert_rows);
+          }
         }
       });
       return await answer.finish(failed.headers());
@@ -100,21 +105,20 @@ export class ComputeMany {
     };
   }
 
-  async #textsOfBatch(batch: RowBatch, signal: AbortSignal): Promise<readonly string[]> {
+  async *#textsOfBatch(batch: RowBatch, signal: AbortSignal): AsyncGenerator<readonly string[]> {
     const { isLeftOut, madeRows, render, route } = this.#input;
-    const texts: string[] = [];
+    if (madeRows === undefined) {
+      const rows = batch.rows.filter((row) => !isLeftOut(row));
+      yield rows.map((row) => withCellErrors(render(row), this.#errorsOf(row)));
+      return;
+    }
     for (const [at, row] of batch.rows.entries()) {
-      if (madeRows === undefined) {
-        if (!isLeftOut(row)) texts.push(withCellErrors(render(row), this.#errorsOf(row)));
-        continue;
-      }
       try {
-        for (const text of await madeRows(row, route.on_error, signal)) texts.push(text);
+        yield* madeRows(row, route.on_error, signal);
       } catch (error) {
         throw withRowLocation(error, batch.locationOf(at));
       }
     }
-    return texts;
   }
 
   #errorsOf(row: Row): CellErrors | null {

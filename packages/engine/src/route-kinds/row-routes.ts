@@ -76,7 +76,8 @@ export function compileRowRoute(
     await runner.run({ row, onError, request: undefined, signal, timing });
     if (exported !== null) await exported.write(row);
     if (madeRows !== undefined) {
-      const rows = await madeRows(row, onError, signal);
+      const rows: string[] = [];
+      for await (const texts of madeRows(row, onError, signal)) for (const text of texts) rows.push(text);
       return { status: 200, headers: headersOf(row), body: `[${rows.join(",")}]` };
     }
     return answerOf(request, row);

@@ -8,21 +8,25 @@ import { runWhole } from "../compute/batch-results.ts";
 import { type CellErrors, errorsOfRow, ownErrors, refusesRow } from "../compute/cell-errors.ts";
 import { functionsOf } from "../compute/plan-compute.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
-import { MADE_ERRORS, unpackRows } from "../compute/rows-runner.ts";
+import { MADE_ERRORS, rowsPerPart, unpackRows } from "../compute/rows-runner.ts";
 import { cellError } from "../compute/run-graph.ts";
 import { valueToJson } from "../kinds/values.ts";
-import type { UdfBatch, UdfError, UdfGraph } from "../ports.ts";
+import type { UdfBatch, UdfGraph } from "../ports.ts";
 import { withCellErrors } from "./render-outputs.ts";
 import type { RouteContext } from "./route-context.ts";
 
-/** Writes the rows that a computed row makes, in their order. `ignore`: a row has the errors of its failed cells. */
+/**
+ * Writes the rows that a computed row makes, in their order, a few at a time. `ignore`: a row has the errors of its
+ * failed cells.
+ */
 export type MadeRowsWriter = (
   row: Row,
   onError: OnError,
   signal: AbortSignal | undefined,
-) => Promise<readonly string[]>;
+) => AsyncGenerator<readonly string[]>;
 
-const PART_ROWS = 250;
+/** Maximum bytes of rows that are given together, of more than one row. */
+const PIECE_BYTES = 1_000_000;
 
 type Columns = ReadonlyMap<string, readonly EngineValue[]>;
 
@@ -53,48 +57,52 @@ export function compileMadeRows(
 
   const compute = async (
     columns: Map<string, readonly EngineValue[]>,
-    count: number,
+    rows: number,
     onError: OnError,
     signal?: AbortSignal,
   ): Promise<UdfBatch["errors"]> => {
-    const failed = new Map<number, Readonly<Record<string, UdfError>>>();
     const given = inputs.map(({ name }) => columns.get(name) ?? []);
-    const found = made.computed.map((): EngineValue[] => []);
-    // Part by part: the rows of one response do not fill the queue of the workers.
-    for (let from = 0; from < count; from += PART_ROWS) {
-      const rows = Math.min(PART_ROWS, count - from);
-      const part = given.map((values) => values.slice(from, from + rows));
-      const batch = await runWhole(context.udf(), graph, part, rows, signal);
-      const [first] = [...batch.errors].sort(([a], [b]) => a - b);
-      if (first !== undefined && (onError === "abort" || refusesRow(first[1]))) throw cellError(of, first[1]);
-      for (const [at, errors] of batch.errors) failed.set(from + at, errors);
-      for (const [step, column] of found.entries()) column.push(...(batch.columns[step] ?? []));
-    }
-    for (const [step, { name }] of made.computed.entries()) columns.set(name, found[step] ?? []);
-    return failed;
+    const batch = await runWhole(context.udf(), graph, given, rows, signal);
+    const [first] = [...batch.errors].sort(([a], [b]) => a - b);
+    if (first !== undefined && (onError === "abort" || refusesRow(first[1]))) throw cellError(of, first[1]);
+    for (const [step, { name }] of made.computed.entries()) columns.set(name, batch.columns[step] ?? []);
+    return batch.errors;
   };
 
-  return async (row, onError, signal) => {
-    const { columns, count } = valuesOf(made, layout, row, row[at] ?? null);
+  return async function* write(row, onError, signal) {
+    const { above, count, part } = levelsOf(made, layout, row, row[at] ?? null);
     if (count > maxRows) throw tooLarge(route.path, `more than ${maxRows} rows`, "result_rows", maxRows);
-    const failed = made.computed.length > 0 && count > 0 ? await compute(columns, count, onError, signal) : undefined;
-    const errorsOf = onError === "ignore" ? failedCells(made, layout, row, { columns, failed }) : () => null;
-    const members = columns.get(MEMBER);
-    const cells = made.outputs.map(({ type, value }) => ({ kind: type.kind, values: columns.get(value) ?? [] }));
-    const parts: string[] = [];
+    // Part by part: the rows of one response do not fill the memory, nor the queue of the workers.
+    const size = rowsPerPart(above);
     let bytes = 0;
-    for (let index = 0; index < count; index++) {
-      if (members !== undefined && members[index] !== true) continue;
-      let text = "";
-      for (const [place, { kind, values }] of cells.entries()) {
-        text += `${leads[place]}${valueToJson(kind, values[index] ?? null)}`;
+    for (let from = 0; from < count; from += size) {
+      const rows = Math.min(size, count - from);
+      const columns = part(from, from + rows);
+      const failed = made.computed.length > 0 ? await compute(columns, rows, onError, signal) : undefined;
+      const errorsOf = onError === "ignore" ? failedCells(made, layout, row, { columns, failed }) : () => null;
+      const members = columns.get(MEMBER);
+      const cells = made.outputs.map(({ type, value }) => ({ kind: type.kind, values: columns.get(value) ?? [] }));
+      let texts: string[] = [];
+      let pieceBytes = 0;
+      for (let index = 0; index < rows; index++) {
+        if (members !== undefined && members[index] !== true) continue;
+        let text = "";
+        for (const [place, { kind, values }] of cells.entries()) {
+          text += `${leads[place]}${valueToJson(kind, values[index] ?? null)}`;
+        }
+        const whole = withCellErrors(text === "" ? "{}" : `${text}}`, errorsOf(index));
+        const size = Buffer.byteLength(whole) + 1;
+        bytes += size;
+        pieceBytes += size;
+        if (bytes > maxBytes) throw tooLarge(route.path, `more than ${maxBytes} bytes`, "result_bytes", maxBytes);
+        texts.push(whole);
+        if (pieceBytes < PIECE_BYTES) continue;
+        yield texts;
+        texts = [];
+        pieceBytes = 0;
       }
-      const whole = withCellErrors(text === "" ? "{}" : `${text}}`, errorsOf(index));
-      bytes += whole.length + 1;
-      if (bytes > maxBytes) throw tooLarge(route.path, `more than ${maxBytes} bytes`, "result_bytes", maxBytes);
-      parts.push(whole);
+      if (texts.length > 0) yield texts;
     }
-    return parts;
   };
 }
 
@@ -125,35 +133,61 @@ function failedCells(
   };
 }
 
-/** The values of all rows of the last level, by their names. A value of an earlier level repeats. */
-function valuesOf(
-  { deeper, values }: MadeRowsAnswer,
-  { index }: RowLayout,
-  row: Row,
-  rows: EngineValue,
-): { columns: Map<string, readonly EngineValue[]>; count: number } {
+interface Level {
+  /** Its values by their names. */
+  readonly columns: ReadonlyMap<string, readonly EngineValue[]>;
+  /** The place of each row's maker in the level above. */
+  readonly makers: readonly number[];
+}
+
+interface Levels {
+  /** The values of the row that makes all others. */
+  readonly above: readonly EngineValue[];
+  /** The number of rows of the last level. */
+  readonly count: number;
+  /** The values of some rows of the last level, by their names. A value of an earlier level repeats. */
+  part(from: number, to: number): Map<string, readonly EngineValue[]>;
+}
+
+function levelsOf({ deeper, values }: MadeRowsAnswer, { index }: RowLayout, row: Row, rows: EngineValue): Levels {
   const cells = (level: number, found: (column: string) => EngineValue[]): Map<string, EngineValue[]> =>
     new Map(values.flatMap((one) => (one.level === level ? [[one.name, found(one.column)] as const] : [])));
-  let columns = cells(0, (column) => [row[index.get(column) ?? -1] ?? null]);
-  let makers: readonly EngineValue[] = [rows];
+  const first: Level = { columns: cells(0, (column) => [row[index.get(column) ?? -1] ?? null]), makers: [] };
+  const levels: Level[] = [first];
+  let texts: readonly EngineValue[] = [rows];
   for (let level = 1; level <= deeper.length + 1; level++) {
-    const made = makers.map((text): Columns => (typeof text === "string" ? unpackRows(text) : new Map()));
+    const made = texts.map((text): Columns => (typeof text === "string" ? unpackRows(text) : new Map()));
     const counts = made.map((one) => one.get("pos")?.length ?? 0);
     const all = (column: string): EngineValue[] => made.flatMap((one) => one.get(column) ?? []);
-    const repeated = [...columns].map(([name, above]) => {
-      return [name, above.flatMap((value, at) => new Array<EngineValue>(counts[at] ?? 0).fill(value))] as const;
-    });
-    columns = new Map([...repeated, ...cells(level, all)]);
-    makers = all(deeper[level - 1] ?? "");
-    if (level < deeper.length + 1) continue;
-    if (made.some((one) => one.has(MADE_ERRORS))) {
-      const errorsIn = (one: Columns, at: number) =>
-        one.get(MADE_ERRORS) ?? new Array<EngineValue>(counts[at] ?? 0).fill(null);
-      columns.set(MADE_ERRORS, made.flatMap(errorsIn));
+    const columns = cells(level, all);
+    if (level === deeper.length + 1 && made.some((one) => one.has(MADE_ERRORS))) {
+      const none = (at: number) => new Array<EngineValue>(counts[at] ?? 0).fill(null);
+      columns.set(
+        MADE_ERRORS,
+        made.flatMap((one, at) => one.get(MADE_ERRORS) ?? none(at)),
+      );
     }
-    return { columns, count: counts.reduce((sum, count) => sum + count, 0) };
+    levels.push({ columns, makers: counts.flatMap((count, at) => new Array<number>(count).fill(at)) });
+    texts = all(deeper[level - 1] ?? "");
   }
-  return { columns, count: 0 };
+  return {
+    above: [...first.columns.values()].flat(),
+    count: levels.at(-1)?.makers.length ?? 0,
+    part(from, to) {
+      const found = new Map<string, readonly EngineValue[]>();
+      let places = Array.from({ length: to - from }, (_none, at) => from + at);
+      for (const { columns, makers } of levels.toReversed()) {
+        for (const [name, column] of columns) {
+          found.set(
+            name,
+            places.map((place) => column[place] ?? null),
+          );
+        }
+        places = places.map((place) => makers[place] ?? 0);
+      }
+      return found;
+    },
+  };
 }
 
 function tooLarge(path: string, what: string, limit: "result_rows" | "result_bytes", value: number): Error {

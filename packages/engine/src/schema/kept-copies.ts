@@ -2,7 +2,7 @@ import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { Catalog } from "../catalog/catalog.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { folderSchema } from "../target.ts";
-import { possibleCopies } from "../views/carried-columns.ts";
+import { possibleCopies, shownColumns } from "../views/carried-columns.ts";
 import { type LoweredManifest, lowerViews } from "../views/lower-views.ts";
 import { columnsOfUndeclared, ownersOf } from "./view-columns.ts";
 
@@ -16,11 +16,15 @@ export function withKeptCopies(
   { catalog, target }: { readonly catalog: Catalog; readonly target: string },
 ): LoweredManifest {
   const lowered = lowerViews(manifest);
+  const models = {
+    shownBy: shownColumns(manifest.tables),
+    tables: new Map(manifest.tables.map((table) => [table.name, table])),
+  };
   const tables = manifest.tables.map((table) => {
     const stored = catalog.tables.find(
       ({ folder, name }) => folder === folderSchema(target) && (name === table.name || name === table.renamed_from),
     );
-    const copies = possibleCopies(table, manifest.tables);
+    const copies = possibleCopies(table, models);
     if (stored === undefined || copies.size === 0) return table;
     const owners = ownersOf(stored, table.name, lowered, catalog);
     const kept = columnsOfUndeclared(owners, lowered);

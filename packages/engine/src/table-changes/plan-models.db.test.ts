@@ -87,3 +87,22 @@ test.each<[string, string, ManifestTable[]]>([
   await expect(update(definitions)).rejects.toMatchObject({ code, message: expect.stringContaining(detail) });
   expect(await names()).toEqual([]);
 });
+
+test("views of too many columns, and too many views over views, are refused before they are compared", async () => {
+  const wide = aTable("docs", [
+    ...DOCS.columns,
+    ...Array.from({ length: 998 }, (_none, at) => aColumn(`c${at}`, "int", { nullable: true })),
+  ]);
+  const chain = (length: number) =>
+    Array.from({ length }, (_none, at) => over(at === 0 ? "docs" : `v${at - 1}`, `v${at}`));
+  await expect(update([wide, ...chain(501)], {}, true)).rejects.toMatchObject({
+    code: "app_invalid",
+    meta: { table: "docs", views: 501, columns: 1_000, value: 501_000 },
+    hint: expect.stringContaining("Declare fewer views"),
+  });
+  await expect(update([DOCS, ...chain(33)], {}, true)).rejects.toMatchObject({
+    code: "app_invalid",
+    message: expect.stringContaining("is below more than 32 other views"),
+  });
+  expect((await update([DOCS, ...chain(32)], {}, true)).plan.tables).toHaveLength(33);
+});

@@ -3,6 +3,7 @@ import type { ManifestTable } from "@appdb/contract/manifest";
 import { parseTablePath } from "@appdb/contract/names";
 import type { Catalog } from "../catalog/catalog.ts";
 import { folderSchema } from "../target.ts";
+import { refuseManyColumns } from "../views/order-views.ts";
 import type { ChangeInput, Of } from "./change-step.ts";
 import { checkReads } from "./check-reads.ts";
 import { withoutOrigin } from "./edit-declaration.ts";
@@ -17,7 +18,7 @@ export interface DeclaredTables {
 
 /**
  * The tables of a folder as a program's models declare them. Other tables of the folder stay as they are.
- * @throws invalid_target, invalid_request, invalid_name, table_not_found, column_not_found
+ * @throws invalid_target, invalid_request, invalid_name, table_not_found, column_not_found, app_invalid
  */
 export function declareModels(
   { catalog, database }: Pick<ChangeInput, "catalog" | "database">,
@@ -29,10 +30,9 @@ export function declareModels(
   refuseTwice(target, declared);
   const shown = new ShownColumns(declared, { catalog, target });
   const others = new Map<string, ManifestTable>();
-  for (const table of declared) {
-    checkReads(`${base}/${table.name}`, table, shown.below(table));
-    for (const one of shown.storedBelow(table)) others.set(one.name, one);
-  }
+  for (const one of declared.flatMap((table) => shown.storedBelow(table))) others.set(one.name, one);
+  refuseManyColumns([...others.values(), ...declared]);
+  for (const table of declared) checkReads(`${base}/${table.name}`, table, shown.below(table));
   return { target, tables: [...others.values(), ...declared] };
 }
 
@@ -46,6 +46,7 @@ class ShownColumns {
   readonly #place: { readonly catalog: Catalog; readonly target: string };
   /** Undefined while the columns of a name are looked for. */
   readonly #known = new Map<string, readonly string[] | undefined>();
+  readonly #stored = new Map<string, readonly ManifestTable[]>();
 
   constructor(declared: readonly ManifestTable[], place: { readonly catalog: Catalog; readonly target: string }) {
     this.#declared = new Map(declared.map((table) => [table.name, table]));
@@ -73,9 +74,14 @@ class ShownColumns {
 
   /** The stored tables below a view that are not declared with it. */
   storedBelow({ view }: ManifestTable): readonly ManifestTable[] {
-    const stored = view === undefined || this.#declared.has(view.base) ? undefined : this.#find(view.base);
-    if (stored === undefined) return [];
-    return declarationsAround(this.#place.catalog, stored).filter(({ name }) => !this.#declared.has(name));
+    if (view === undefined || this.#declared.has(view.base)) return [];
+    let found = this.#stored.get(view.base);
+    if (found !== undefined) return found;
+    const stored = this.#find(view.base);
+    const around = stored === undefined ? [] : declarationsAround(this.#place.catalog, stored);
+    found = around.filter(({ name }) => !this.#declared.has(name));
+    this.#stored.set(view.base, found);
+    return found;
   }
 
   #columnsOf(table: ManifestTable): readonly string[] {

@@ -21,6 +21,7 @@ export function carryColumns(
   declared: readonly ManifestTable[],
 ): readonly ManifestTable[] {
   const byName = new Map(tables.map((table) => [table.name, table]));
+  const shownBy = shownColumns(tables);
   // The last ones first: a view that copies a column for another one reads it, too.
   for (const { name } of declared.toReversed()) {
     const view = byName.get(name);
@@ -32,7 +33,7 @@ export function carryColumns(
       copies.set(copy.name, copy);
       return copy.name;
     };
-    byName.set(view.name, withCarried(view, shownBy(view.view?.base, byName), carry));
+    byName.set(view.name, withCarried(view, shownBy(view.view?.base), carry));
     const missing = [...copies.values()].filter((copy) => iterator.columns.every((one) => one.name !== copy.name));
     byName.set(iterator.name, { ...iterator, columns: inOrder([...iterator.columns, ...missing]) });
   }
@@ -52,13 +53,12 @@ function inOrder(columns: readonly ManifestColumn[]): ManifestColumn[] {
  */
 export function possibleCopies(
   table: ManifestTable,
-  tables: readonly ManifestTable[],
+  { shownBy, tables }: { readonly shownBy: ShownColumns; readonly tables: Tables },
 ): ReadonlyMap<string, ManifestColumn> {
   if (table.view?.iterator === undefined) return new Map();
-  const byName = new Map(tables.map((one) => [one.name, one]));
   return new Map(
-    [...shownBy(table.view.base, byName)].map(([name, { column }]) => {
-      const copy = copyOf(name, column, table, byName);
+    [...shownBy(table.view.base)].map(([name, { column }]) => {
+      const copy = copyOf(name, column, table, tables);
       return [copy.renamed_from ?? copy.name, copy];
     }),
   );
@@ -73,21 +73,34 @@ function iteratorViewBelow(view: ManifestTable, tables: Tables): ManifestTable |
   return base.view.iterator === undefined ? iteratorViewBelow(base, tables) : base;
 }
 
-/** The columns of a model by name. Of two columns with one name, the nearer one hides the other. */
-export function shownBy(name: string | undefined, tables: Tables): ReadonlyMap<string, Shown> {
-  const table = tables.get(name ?? "");
-  if (table === undefined) return new Map();
+export type ShownColumns = (name: string | undefined) => ReadonlyMap<string, Shown>;
+
+/** The columns of models by name. Of two columns with one name, the nearer one hides the other. */
+export function shownColumns(tables: readonly ManifestTable[]): ShownColumns {
+  const byName = new Map(tables.map((table) => [table.name, table]));
+  const known = new Map<string, ReadonlyMap<string, Shown>>();
+  const shownBy: ShownColumns = (name = "") => {
+    let found = known.get(name);
+    if (found !== undefined) return found;
+    const table = byName.get(name);
+    found = table === undefined ? new Map() : shownOf(table, shownBy(table.view?.base));
+    known.set(name, found);
+    return found;
+  };
+  return shownBy;
+}
+
+function shownOf(table: ManifestTable, base: ReadonlyMap<string, Shown>): ReadonlyMap<string, Shown> {
   const { view } = table;
   const up = view?.iterator === undefined ? 0 : 1;
-  const inherited = [...shownBy(view?.base, tables)].flatMap(([name, shown]): [string, Shown][] =>
-    view?.columns == null || view.columns.includes(name) ? [[name, { ...shown, up: shown.up + up }]] : [],
-  );
-  const own = [...table.columns, ...(table.unstored ?? [])].filter((column) => column.is_hidden !== true);
-  return new Map([
-    ...inherited,
-    ...madeBy(table).map((column): [string, Shown] => [column.name, { column, up: 0 }]),
-    ...own.map((column): [string, Shown] => [column.name, { column, up: 0 }]),
-  ]);
+  const seen = view?.columns == null ? undefined : new Set(view.columns);
+  const declared = [...table.columns, ...(table.unstored ?? [])].filter((column) => column.is_hidden !== true);
+  const own = [...madeBy(table), ...declared];
+  if (view !== undefined && seen === undefined && up === 0 && own.length === 0) return base;
+  const shown = new Map<string, Shown>();
+  for (const [name, one] of base) if (seen?.has(name) !== false) shown.set(name, { ...one, up: one.up + up });
+  for (const column of own) shown.set(column.name, { column, up: 0 });
+  return shown;
 }
 
 /** The columns that an iterator gives. */

@@ -1,4 +1,3 @@
-import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import {
   isComputeRoute,
@@ -16,10 +15,11 @@ import { renameInExpr } from "../catalog/rename-catalog.ts";
 import { conditionColumn, viewColumnName } from "../catalog/sql-names.ts";
 import { isTotalCondition } from "../expressions/total-sql.ts";
 import { BOOL_TYPE } from "../kinds/kinds.ts";
-import { carryColumns, shownBy } from "./carried-columns.ts";
+import { carryColumns, type ShownColumns, shownColumns } from "./carried-columns.ts";
 import { type LoweredIterator, lowerIterator, rowsColumn } from "./lower-iterators.ts";
 import { both, lowerQuery } from "./lower-queries.ts";
 import { lowerRoute, withMember } from "./lower-routes.ts";
+import { orderViews, refuse } from "./order-views.ts";
 
 /**
  * A view of an application. It has no rows of its own: its rows are those rows of its table for which `member` is
@@ -66,8 +66,9 @@ function lower(manifest: Manifest): LoweredManifest {
   const tables = new Map(manifest.tables.flatMap((table) => (table.view === undefined ? [[table.name, table]] : [])));
   const views = new Map<string, DeclaredView>();
   const makers: { readonly table: string; readonly column: () => ManifestColumn }[] = [];
-  const ordered = inOrder(declared);
-  for (const table of ordered) checkView(table, manifest);
+  const ordered = orderViews(manifest.tables);
+  const shown = shownColumns(manifest.tables);
+  for (const table of ordered) checkView(table, shown);
   for (const table of carryColumns(manifest.tables, ordered)) {
     const base = views.get(table.view?.base ?? "");
     const root = tables.get(base?.table ?? table.view?.base ?? "");
@@ -119,9 +120,9 @@ function lower(manifest: Manifest): LoweredManifest {
 }
 
 /** @throws app_invalid for a name in a view that nothing declares */
-function checkView(table: ManifestTable, { tables }: Manifest): void {
+function checkView(table: ManifestTable, shownBy: ShownColumns): void {
   const { columns, selected } = table.view ?? {};
-  const base = shownBy(table.view?.base, new Map(tables.map((one) => [one.name, one])));
+  const base = shownBy(table.view?.base);
   const missing = columns?.find((name) => !base.has(name));
   if (missing !== undefined && base.size > 0) {
     throw refuse(table, `shows '${shown(missing)}', which '${table.view?.base}' does not have`, CHECK_NAME);
@@ -129,24 +130,6 @@ function checkView(table: ManifestTable, { tables }: Manifest): void {
   const own = [...table.columns, ...(table.unstored ?? [])];
   const lacking = selected?.find((name) => own.every((column) => column.name !== name));
   if (lacking !== undefined) throw refuse(table, `selects '${shown(lacking)}', which it does not declare`, CHECK_NAME);
-}
-
-/** Views over views. */
-const DEEPEST = 32;
-
-/** Views after the views that they are over. */
-function inOrder(declared: readonly ManifestTable[]): readonly ManifestTable[] {
-  const byName = new Map(declared.map((table) => [table.name, table]));
-  const ordered = new Set<ManifestTable>();
-  const add = (table: ManifestTable, above: readonly ManifestTable[]): void => {
-    if (above.includes(table)) throw refuse(table, "is over itself");
-    if (above.length >= DEEPEST) throw refuse(table, `is below more than ${DEEPEST} other views`);
-    const base = byName.get(table.view?.base ?? "");
-    if (base !== undefined && !ordered.has(base)) add(base, [...above, table]);
-    ordered.add(table);
-  };
-  for (const table of declared) if (!ordered.has(table)) add(table, []);
-  return [...ordered];
 }
 
 /** The names of a base's columns in its table. */
@@ -335,15 +318,3 @@ function hasIndex(root: ManifestTable, index: ManifestIndex): boolean {
 }
 
 const CHECK_NAME = "Correct the name in the file.";
-
-function refuse(
-  { name, source }: ManifestTable,
-  what: string,
-  hint = "Name another model of the same file in base=.",
-): Error {
-  return appError("app_invalid", {
-    detail: `${source.file}:${source.line}: The view '${name}' ${what}.`,
-    hint,
-    meta: { table: name },
-  });
-}
