@@ -363,8 +363,30 @@ def test_the_difference_of_models_is_asked_of_the_daemon(server):
     table = {"path": "main/notes", "resolution": "create", "ops": []}
     server.answers["/v1/schema/plan"] = (200, {"plan": {"catalog_version": 3, "tables": [table]}})
     assert base.get_model_diff("main") == {"main/notes": table}
-    with pytest.raises(db.Error, match="cli schema diff app.py cloud://acme:main"):
-        base.diff_all("cloud://acme:main")
+
+
+def test_models_with_functions_of_the_program_are_a_change(server):
+    pytest.importorskip("cloudpickle")
+    base = db.model_base()
+
+    @db.udf
+    def loud(text: str) -> str:
+        return text.upper()
+
+    class Notes(base, name="notes"):
+        title: db.String
+        shout = loud(title)
+
+    table = {"path": "main/reports/notes", "resolution": "create", "ops": []}
+    server.events = [{"event": "done", "plan": {"tables": [table]}}]
+    assert base.get_model_diff("main/reports") == {"main/reports/notes": table}
+    assert base.update_all("main/reports", allow_destructive=True) == [table]
+    planned, made = server.bodies("/changes")
+    assert [body["dry_run"] for body in (planned, made)] == [True, False]
+    change = made["change"]
+    assert (change["change"], change["folder"], change["allow_destructive"]) == ("update_tables", "reports", True)
+    assert [one["name"] for one in change["definitions"]] == ["notes"]
+    assert made["program"]["modules"]
 
 
 def test_a_table_without_columns_of_its_model_is_refused(server):
