@@ -18,6 +18,7 @@ import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
 import { MAX_READS } from "@appdb/engine/data-queries/run-query";
 import { MAX_STATEMENTS } from "@appdb/engine/data-queries/run-sql";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
+import { MAX_VIEW_COLUMNS, MAX_VIEW_DEPTH } from "@appdb/engine/views/order-views";
 import { MAX_UPDATE_ATTEMPTS } from "@appdb/engine/write/row-updater";
 import { MAX_MEMBERS } from "@appdb/http/value-bounds";
 import { READER_TEMP_MB } from "@appdb/postgres/cluster/reader-role";
@@ -86,6 +87,8 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     MAX_NAMES,
     MAX_JOINS,
     MAX_NODES,
+    MAX_VIEW_COLUMNS,
+    MAX_VIEW_DEPTH,
     MAX_SORT_KEYS,
     texts,
     MAX_PACKAGES,
