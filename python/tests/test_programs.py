@@ -228,18 +228,6 @@ def test_a_lacking_package_is_named_with_what_to_install(docs, monkeypatch):
     assert "prefixed" in told.value.detail and "pip install 'appdb[data]'" in told.value.hint
 
 
-def test_models_of_a_program_cannot_be_updated_by_its_functions(server):
-    Base = db.model_base()
-
-    class Docs(Base, name="docs"):
-        title: db.String
-        short = summarize(title)
-
-    with pytest.raises(db.Error) as told:
-        Base.update_all("main")
-    assert "summarize is defined in this program" in told.value.detail
-
-
 def test_a_function_that_went_fails_its_own_column(server, docs, workers, tmp_path):
     body = change_of(server, docs, x=summarize(docs.title))
     values, (error,) = compute(workers, tmp_path, body, "abc")
