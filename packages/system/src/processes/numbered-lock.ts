@@ -27,14 +27,14 @@ const LONGEST_PAUSE_MS = 40;
  * Tries once to take the lock. Creates `folder` when it is missing; lock file names begin with `prefix`.
  * @throws disk_full, home_not_writable
  */
-export function tryLock(folder: string, prefix: string): LockResult {
+export function tryLock(folder: string, prefix: string, write = writeFileSync): LockResult {
   const self = identifyProcess(process.pid);
   if (self === undefined) throw new Error("This process cannot be found in the process table.");
   for (;;) {
     const present = findOwner(folder, prefix);
     if (present.owner !== undefined) return { outcome: "taken", owner: present.owner };
     // created before the check: if the folder is replaced meanwhile, the draft is not in the new one
-    const draft = writeDraft(folder, self);
+    const draft = writeDraft(folder, self, write);
     try {
       const { owner, highest } = findOwner(folder, prefix);
       if (owner !== undefined) return { outcome: "taken", owner };
@@ -82,12 +82,12 @@ function findOwner(folder: string, prefix: string): { owner: ProcessIdentity | u
   return { owner: owner !== undefined && isProcessAlive(owner) ? owner : undefined, highest };
 }
 
-function writeDraft(folder: string, self: ProcessIdentity): string {
+function writeDraft(folder: string, self: ProcessIdentity, write: typeof writeFileSync): string {
   for (;;) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const draft = join(folder, `draft.${randomBytes(6).toString("hex")}`);
     try {
-      writeFileSync(draft, JSON.stringify(self), { mode: 0o600, flag: "wx" });
+      write(draft, JSON.stringify(self), { mode: 0o600, flag: "wx" });
       return draft;
     } catch (error) {
       // on a full disk the file is created but empty
