@@ -15,7 +15,7 @@ const MAX_INPUT_BYTES = 1_000_000;
 export interface ContextInput {
   /** An application that the command will probably read. */
   readonly ahead: Ahead | undefined;
-  /** False for a command that reads an application without using the daemon. */
+  /** True for a command that calls the daemon soon, by the guess of guessDaemon. */
   readonly calls_daemon: boolean;
   readonly node: NodeJS.Process;
   readonly program: Program;
@@ -33,7 +33,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
     return await readApplication({ config, cwd, out, program, signal }, input);
   };
   ahead?.listen(out.note);
-  let found = ahead !== undefined && callsDaemon ? findAhead(daemon) : undefined;
+  let found = callsDaemon ? findAhead(daemon) : undefined;
   return {
     process: parserProcess(node),
     config,
@@ -114,7 +114,7 @@ function createTerminal(node: NodeJS.Process): Terminal {
   };
 }
 
-/** Looks for the daemon while Python runs, so that the answer is ready when needed. Starts none. */
+/** Looks for the daemon while Python runs or the command is loaded, so that the answer is ready when needed. Starts none. */
 function findAhead(daemon: EnsureDaemonDeps): Promise<FoundDaemon | undefined> {
   const found = import("./daemon/ensure-daemon.ts").then(({ findDaemon }) => findDaemon(daemon));
   // Callers that need the daemon get its error.

@@ -7,6 +7,7 @@ import { createContext } from "./create-context.ts";
 import { EXIT, exitCodeOf } from "./output/exit-codes.ts";
 import { createOutput } from "./output/output.ts";
 import type { Program } from "./program.ts";
+import { guessDaemon } from "./project/guess-application.ts";
 import type { Ahead } from "./project/read-ahead.ts";
 
 /** Commands that print without a bound, and change nothing when their reader is gone. */
@@ -41,15 +42,16 @@ export async function runProgram(input: {
   readonly signal: AbortSignal;
 }): Promise<void> {
   const { ahead, argv, program, signal } = input;
-  const world = createContext({ ahead, calls_daemon: argv[1] !== "check", node: process, program, signal });
+  const callsDaemon = guessDaemon(argv, ahead?.input);
+  const world = createContext({ ahead, calls_daemon: callsDaemon, node: process, program, signal });
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") failOutput(error);
     // `cli service logs main/ingest | head`: a reader that stops early ends such a command; commands that change
     // something continue
     if (READERS.has(argv[1] ?? "") || READERS.has(argv[0] ?? "")) process.exit(0);
   });
-  // Python runs, and the daemon is being queried: one event-loop turn sends that, and the rest is loaded meanwhile.
-  if (ahead !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  // Python runs, or the daemon is being queried: one event-loop turn sends that, and the rest is loaded meanwhile.
+  if (ahead !== undefined || callsDaemon) await new Promise((resolve) => setImmediate(resolve));
   const { runCommandLine } = await import("./app.ts");
   await runCommandLine(argv, world);
   process.exitCode = Number(world.process.exitCode ?? 0);

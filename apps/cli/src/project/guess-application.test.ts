@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { guessApplication } from "./guess-application.ts";
+import { guessApplication, guessDaemon } from "./guess-application.ts";
 
 describe("guessApplication", () => {
   test.each([
@@ -29,5 +29,27 @@ describe("guessApplication", () => {
     "service stop main/app.py",
   ])("does not guess for %s", (line) => {
     expect(guessApplication(line.split(" "))).toBeUndefined();
+  });
+});
+
+describe("guessDaemon", () => {
+  const application = { file: "app.py", python: undefined };
+
+  test.each([
+    ["ls main", undefined],
+    ["get main/docs 42 --json", undefined],
+    ["schema diff app.py main", application],
+  ])("%s calls the daemon", (line, read) => {
+    expect(guessDaemon(line.split(" "), read)).toBe(true);
+  });
+
+  test.each([
+    ["", undefined],
+    ["ls cloud://acme:main", undefined],
+    ["count main/docs --help", undefined],
+    ["insert main/docs rows.jsonl", undefined],
+    ["schema check app.py", application],
+  ])("does not guess it for %s", (line, read) => {
+    expect(guessDaemon(line.split(" "), read)).toBe(false);
   });
 });

@@ -1,12 +1,12 @@
 import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { queryRequestSchema } from "@appdb/contract/routes/data-queries";
+import { readCatalog } from "@appdb/engine/catalog/load-catalog";
 import { type DataQueryInput, MAX_READS, runDataQuery } from "@appdb/engine/data-queries/run-query";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { type QueryLimits, RowsInFlight } from "@appdb/engine/sql/query-limits";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import type { z } from "zod";
-import { catalogOf } from "../databases/data-tables.ts";
 import type { CreateFillRunner } from "../databases/fill-runner.ts";
 import type { RowFiles } from "../databases/row-files.ts";
 import type { FindCode } from "./query-code.ts";
@@ -59,7 +59,7 @@ export class DatabaseReads implements AsyncDisposable {
           sql,
           limits,
           in_flight: this.#inFlight,
-          loadCatalog: () => catalogOf(sql),
+          loadCatalog: () => readCatalog(sql),
           openFiles: () => rowFiles.describer(),
           async code(query, called) {
             const { functions, runtime_id: runtimeId } = await findCode(request, query, called);

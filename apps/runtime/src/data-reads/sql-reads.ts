@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { sqlRequestSchema } from "@appdb/contract/routes/data-queries";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
+import { readCatalog } from "@appdb/engine/catalog/load-catalog";
 import { MAX_STATEMENTS, runSql, type SqlRunInput } from "@appdb/engine/data-queries/run-sql";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -9,7 +10,6 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
 import { ensureReaderRole, grantTables, READER_TEMP_MB, readerName } from "@appdb/postgres/cluster/reader-role";
 import type { z } from "zod";
-import { catalogOf } from "../databases/data-tables.ts";
 
 const PASSWORD_BYTES = 32;
 
@@ -69,7 +69,7 @@ export class SqlReads implements AsyncDisposable {
 
   async #grant(): Promise<Catalog> {
     const { database, sql } = this.#deps;
-    const catalog = await catalogOf(sql);
+    const catalog = await readCatalog(sql);
     if (this.#granted !== catalog.version) await grantTables(sql, database, catalog.tables);
     this.#granted = catalog.version;
     return catalog;

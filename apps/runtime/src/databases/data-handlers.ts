@@ -2,8 +2,9 @@ import { Readable } from "node:stream";
 import { appError } from "@appdb/contract/errors";
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { DATA_SCHEMAS } from "@appdb/contract/routes/data-api";
+import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { listFolders } from "@appdb/engine/catalog/folders";
-import { hasCatalog } from "@appdb/engine/catalog/load-catalog";
+import { hasCatalog, readCatalog } from "@appdb/engine/catalog/load-catalog";
 import { conditionSql } from "@appdb/engine/conditions/condition-sql";
 import type { SqlPool } from "@appdb/engine/ports";
 import { countRows, findRow, findTable, listRows } from "@appdb/engine/queries/list-rows";
@@ -14,7 +15,7 @@ import { type ReadableTable, readableTables } from "@appdb/engine/views/view-tab
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { catalogOf, describeTables } from "./data-tables.ts";
+import { describeTables } from "./data-tables.ts";
 import type { RowFiles } from "./row-files.ts";
 
 /** A database whose tables and rows people read. */
@@ -52,8 +53,8 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
       return undefined as never;
     },
     tableShow: async ({ params }: Call<Params & OfTable>) => {
-      const { sql, table } = await openTable(params);
-      const [described] = await describeTables(sql, await catalogOf(sql), [table]);
+      const { catalog, sql, table } = await openTable(params);
+      const [described] = await describeTables(sql, catalog, [table]);
       if (described === undefined) throw new TypeError("A table has no description.");
       return described;
     },
@@ -94,7 +95,7 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
 }
 
 async function describeAll(sql: SqlPool): Promise<Buffer> {
-  const catalog = await catalogOf(sql);
+  const catalog = await readCatalog(sql);
   const tables = await describeTables(sql, catalog, readableTables(catalog));
   const folders = (await hasCatalog(sql)) ? await listFolders(sql) : [];
   return Buffer.from(JSON.stringify({ tables, folders }));
@@ -104,11 +105,11 @@ async function describeAll(sql: SqlPool): Promise<Buffer> {
 export async function tableIn(
   { sql, uri }: Pick<DataSource, "sql" | "uri">,
   name: string,
-): Promise<{ readonly table: ReadableTable; readonly path: TablePath }> {
+): Promise<{ readonly catalog: Catalog; readonly table: ReadableTable; readonly path: TablePath }> {
   const path = parseTablePath(`${uri}/${name}`);
-  const tables = readableTables(await catalogOf(sql));
+  const catalog = await readCatalog(sql);
   const tableName = { folder: folderSchema(path.target.text), name: path.table, text: path.text };
-  return { table: findTable(tables, tableName), path };
+  return { catalog, table: findTable(readableTables(catalog), tableName), path };
 }
 
 /** Sends JSON that is written already: JSON numbers would lose digits of rows, and a shared list is written once. */

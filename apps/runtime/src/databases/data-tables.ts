@@ -1,7 +1,6 @@
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "@appdb/engine/catalog/catalog";
-import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { viewColumnName } from "@appdb/engine/catalog/sql-names";
 import { readTableSizes, type TableSize } from "@appdb/engine/catalog/table-sizes";
 import { countErrors } from "@appdb/engine/compute/list-errors";
@@ -9,11 +8,6 @@ import type { SqlConnection } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
 import { BASE_ROW } from "@appdb/engine/views/lower-iterators";
 import { type ReadableTable, rowsSql } from "@appdb/engine/views/view-tables";
-
-/** Loads the catalog. It is empty when no update has made tables in the database. */
-export async function catalogOf(sql: SqlConnection): Promise<Catalog> {
-  return (await hasCatalog(sql)) ? await loadCatalog(sql) : emptyCatalog();
-}
 
 /** Describes tables and views of a catalog for users: their columns and sizes. A view has no bytes of its own. */
 export async function describeTables(

@@ -20,7 +20,6 @@ export class DatabaseUse {
   #lastUsedAt: number;
   #servicesMark: string | null = null;
   #lastTouchedAt: number;
-  #hasJobs = false;
 
   constructor(deps: DatabaseUseDeps) {
     this.#deps = deps;
@@ -64,16 +63,12 @@ export class DatabaseUse {
     const { others, mark, names } = await countConnections(sql, applicationName, services);
     if (mark !== this.#servicesMark) this.#lastTouchedAt = clock.now();
     this.#servicesMark = mark;
-    // the first update creates the table for good
-    this.#hasJobs ||= await hasCatalog(sql);
+    const hasJobs = await hasCatalog(sql);
     const reasons = [
       counted(this.#requests, "request"),
       counted(others, "connection"),
-      counted(this.#hasJobs ? await countOpenJobs(sql) : 0, "job"),
-      counted(
-        this.#hasJobs && names.length > 0 ? await countOpenBackground(sql, services, names) : 0,
-        "background job",
-      ),
+      counted(hasJobs ? await countOpenJobs(sql) : 0, "job"),
+      counted(hasJobs && names.length > 0 ? await countOpenBackground(sql, services, names) : 0, "background job"),
     ].filter((reason) => reason !== undefined);
     if (reasons.length === 0) return null;
     this.#lastUsedAt = clock.now();

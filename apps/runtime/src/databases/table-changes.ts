@@ -12,7 +12,7 @@ import type {
 } from "@appdb/contract/routes/table-changes";
 import { changedTables, makesDatabase } from "@appdb/contract/routes/table-changes";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
-import { emptyCatalog, hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { emptyCatalog, hasCatalog, loadCatalog, readCatalog } from "@appdb/engine/catalog/load-catalog";
 import { readSources } from "@appdb/engine/data-queries/read-sources";
 import type { SqlPool } from "@appdb/engine/ports";
 import { listHistory } from "@appdb/engine/schema/changes";
@@ -22,7 +22,6 @@ import { declarationOf, findStored, requireStored } from "@appdb/engine/table-ch
 import { folderSchema } from "@appdb/engine/target";
 import type * as z from "zod";
 import { checkDestinations } from "../media/check-destinations.ts";
-import { catalogOf } from "./data-tables.ts";
 import type { LocalSchemaDeps } from "./schema.ts";
 import { watchChange } from "./watch-change.ts";
 
@@ -138,7 +137,7 @@ export async function readDefinition(
   text: string,
 ): Promise<z.input<typeof tableDefinitionSchema>> {
   const path = parseTablePath(`${uri}/${text}`);
-  const catalog = await catalogOf(sql);
+  const catalog = await readCatalog(sql);
   const definition = declarationOf(catalog, requireStored(catalog, path));
   const readable = readSources(catalog).get(text)?.columns;
   return {

@@ -5,11 +5,12 @@ import { HOME_STORE } from "@appdb/contract/media-place";
 import { parseLocalTarget, serviceText } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
+import { readCatalog } from "@appdb/engine/catalog/load-catalog";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { removeFolder } from "@appdb/system/files/remove-folder";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
-import { catalogOf, describeTables } from "../databases/data-tables.ts";
+import { describeTables } from "../databases/data-tables.ts";
 import type { OpenDatabases } from "../databases/open-databases.ts";
 import type { ScratchDatabases } from "../databases/scratch-databases.ts";
 import type { Services } from "./service-processes.ts";
@@ -86,7 +87,7 @@ export async function deleteLocalDatabase(
   const inTerminals = await listConnectedServices(postgres.dsn(database));
   if (inTerminals.length > 0) throw servedInTerminal(database, inTerminals);
   const open = await databases.find(database);
-  const catalog = open === undefined ? undefined : await catalogOf(open.sql);
+  const catalog = open === undefined ? undefined : await readCatalog(open.sql);
   const tables =
     open === undefined || catalog === undefined ? [] : await describeTables(open.sql, catalog, catalog.tables);
   const deletion = {

@@ -7,18 +7,29 @@ export const CATALOG_CHANNEL = "appdb_catalog";
 /** NOTIFY channel of queued jobs. Migrations contain the same name. */
 export const JOBS_CHANNEL = "appdb_jobs";
 
+/** Databases that have a catalog: the first update makes it for good. */
+const known = new WeakSet<SqlConnection>();
+
 /** The catalog of a database without one, for a plan before the first update. */
 export function emptyCatalog(): Catalog {
   return { version: 0, tables: [], views: [], functions: new Map() };
 }
 
-/** True when the database has a catalog. Otherwise `schema diff` uses emptyCatalog() and creates nothing. */
+/** True when the database has a catalog. */
 export async function hasCatalog(sql: SqlConnection): Promise<boolean> {
+  if (known.has(sql)) return true;
   const { rows } = await sql.query({ text: "select to_regclass('appdb.state') is not null" });
-  return rows[0]?.[0] === "t";
+  const isThere = rows[0]?.[0] === "t";
+  if (isThere) known.add(sql);
+  return isThere;
 }
 
-/** Loads the whole catalog, all folders, in one statement and so in one snapshot. */
+/** Loads the catalog. It is empty when no update has made tables in the database, and nothing is created. */
+export async function readCatalog(sql: SqlConnection): Promise<Catalog> {
+  return (await hasCatalog(sql)) ? await loadCatalog(sql) : emptyCatalog();
+}
+
+/** Loads the whole catalog of a database that has one, all folders, in one statement and so in one snapshot. */
 export async function loadCatalog(sql: SqlConnection): Promise<Catalog> {
   const { rows } = await sql.query({ text: LOAD, name: "appdb.load_catalog" });
   const [version, tables, functions, views] = rows[0] ?? [];
