@@ -7,18 +7,48 @@ import { startWithAcme } from "./support/hosted.ts";
 import { ensurePythonTools } from "./support/python-tools.ts";
 import { expectExit, makeProject, writeFile } from "./support/served.ts";
 
-const FUNCTIONS = `import appdb as db
+const FUNCTIONS = `from functools import lru_cache
+
+import appdb as db
+from words import ENDING
 
 
 @db.udf
 def summarize(body: str) -> str:
     return body[:3]
+
+
+@lru_cache
+def ended(body: str) -> str:
+    return body + ENDING
+
+
+@db.udf
+def shout(body: str) -> str:
+    return ended(body).upper()
+
+
+@shout.overload
+def _(n: int) -> str:
+    return str(n) + ENDING
+
+
+@db.uda
+class longest(db.Aggregator):
+    def __init__(self):
+        self.found = ""
+
+    def update(self, text: str):
+        self.found = max(self.found, text, key=len)
+
+    def value(self) -> str:
+        return self.found
 `;
 /** A project whose tables come from the library alone. */
 const PROGRAM = `import sys
 
 import appdb as db
-from functions import summarize
+from functions import ended, longest, shout, summarize
 
 target = sys.argv[1]
 docs = db.create_table(f"{target}/docs", {"body": db.String, "n": db.Int})
@@ -33,6 +63,11 @@ try:
     docs.select(x=10 // docs.n).collect()
 except db.Error as error:
     print(error.code)
+
+# functions that no column calls
+calls = {"a": shout(docs.body), "b": shout(docs.n), "c": docs.body.apply(ended, db.String)}
+print(docs.where(docs.body != "functions:shout").order_by(docs.n).select(**calls).collect())
+print(docs.select(longest=longest(docs.body)).collect()[0])
 
 Base = db.model_base()
 
@@ -75,6 +110,10 @@ Emm    None   Emm
 Per    2      Per
 [{'body': 'Dracula', 'n': 2, 'short': 'Dra', 'share': 5}] ['ZeroDivisionError']
 function_failed
+a            b   c
+EMMA!        0!  Emma!
+PERSUASION!  5!  Persuasion!
+{'longest': 'Persuasion'}
 ['update_additive']
 text  loud
 a     A
@@ -87,6 +126,7 @@ test("tables of the library call functions of the project and of the program, lo
   const python = join(await ensurePythonTools("library"), "python");
   const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1" };
   writeFile(project, "functions.py", FUNCTIONS);
+  writeFile(project, "words.py", 'ENDING = "!"\n');
   writeFile(project, "use.py", PROGRAM);
   const run = async (target: string) =>
     (await promisify(execFile)(python, ["use.py", target], { cwd: project.folder, env })).stdout;

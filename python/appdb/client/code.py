@@ -21,19 +21,20 @@ _OWN = (
 class Code:
     """The project of the program: its root, and the places of its files."""
 
-    def __init__(self, functions=()):
+    def __init__(self, functions=(), copied=()):
         self.root = os.path.realpath(_root([one for one in functions if place_of_id(one.id) is None]))
         self.places = Places(self.root)
-        self.sent = Sent(functions)
+        self.sent = Sent(functions, copied, _imported(self.root) if copied else ())
 
     def documents(self, functions):
         """The `functions` and `resource_pools` of a request."""
         if not functions:
             return {"functions": [], "resource_pools": []}
         documents = function_documents(functions, self.places, project_modules(self.root))
-        for document in documents:
-            document["digest"] = self.sent.digest(document["id"]) or document["digest"]
-        return {"functions": documents, "resource_pools": pool_documents(functions)}
+        return {
+            "functions": [self.sent.filled(document) for document in documents],
+            "resource_pools": pool_documents(functions),
+        }
 
     def runtime(self):
         """How the daemon runs the functions: this Python, from the root of the project."""
@@ -46,22 +47,54 @@ class Code:
         }
 
 
-def request_code(database, callers, lasts=True):
+def request_code(database, callers, lasts=True, copied=()):
     """The code of a request, for `(place, expression or None)` pairs: (Code, its part of the request).
 
     A hosted database gets the functions of the program before the request. `lasts`: a column may call them after it.
-    Raises Error for functions that cannot be sent.
+    `copied`: ids of functions of modules that it gets too. Raises Error for functions that cannot be sent.
     """
     functions = called_functions(callers, may_travel=True)
-    code = Code(functions.values())
+    code = Code(functions.values(), copied)
     documents = {**code.documents(functions), "runtime": code.runtime() if database.is_local else None}
     if not code.sent:
         return code, documents
     if database.is_local:
         return code, {**documents, "program": code.sent.document()}
-    own = [code.sent.named(one) for one in documents["functions"] if place_of_id(one["id"]) is not None]
+    own = [code.sent.named(one) for one in documents["functions"] if code.sent.has(one["id"])]
     database.lease().keep(code.sent.modules(), own, lasts)
     return code, documents
+
+
+def sent_with_code(database, callers, send):
+    """The result of `send(copied)`, a query with `callers`, which is sent again with copies of the functions of modules
+    if a hosted database does not know them. Raises Error.
+    """
+    ids = {id for id in called_functions(callers, may_travel=True) if place_of_id(id) is None}
+    known = database.copied & ids
+    try:
+        return send(known)
+    except Error as error:
+        if database.is_local or error.code != "function_missing" or known == ids:
+            raise
+        missing = error
+    try:
+        answer = send(ids)
+    except Error as error:
+        # Copying needs cloudpickle and a permission. A program without them gets the first error.
+        raise missing if error.code in ("forbidden", "environment_failed") else error
+    database.copied |= ids
+    return answer
+
+
+def _imported(root):
+    """The imported modules of the project."""
+    files = project_modules(root)
+    found = []
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and os.path.realpath(file) in files and module.__name__ != "__main__":
+            found.append(module)
+    return found
 
 
 def _library_paths(more):

@@ -20,6 +20,7 @@ class Database:
         self.connection = Connection(lambda: find_server(target.organization, target.database))
         self.connection.restore = self._restore
         self.files = Files(self.connection)
+        self.copied = frozenset()  # Ids of functions of modules, of which a hosted database has copies for queries.
         self._lease = None
         self._declared = weakref.WeakValueDictionary()  # By path, so that all of the program's tables share their columns.
 

@@ -16,13 +16,19 @@ _MOST_BYTES = 24_000_000
 
 
 class Sent:
-    """Functions of the program: their content, and the names that replace those of the program."""
+    """Functions of the program: their content, and the names that replace those of the program.
 
-    def __init__(self, functions):
-        self._contents = {}  # By place.
+    `copied`: ids of functions of modules that are sent too, with all that they use of these modules of the project.
+    """
+
+    def __init__(self, functions, copied=(), modules=()):
+        self._contents = {}  # By place, or by the id of a copied function.
         owners = {place: one.owner for one in functions for place in [place_of_id(one.id)] if place is not None}
         for place, owner in owners.items():
             self._contents[place] = _content(owner)
+        for one in functions:
+            if one.id in copied:
+                self._contents[_whole(one.id)] = _content(one.owner, modules)
         self._digests = {place: sha256_hex(content) for place, content in self._contents.items()}
 
     def __bool__(self):
@@ -37,21 +43,35 @@ class Sent:
         """The contents by the names of their modules."""
         return {_module(self._digests[place]): content for place, content in self._contents.items()}
 
-    def digest(self, id):
-        """The digest of a function's code; None for one of a module."""
-        return self._digests.get(place_of_id(id))
+    def has(self, id):
+        """Whether a function is sent."""
+        return self._digest_of(id) is not None
+
+    def filled(self, document):
+        """The document of a function: with the digest of what is sent, and the name of its module for workers."""
+        digest = self._digest_of(document["id"])
+        return document if digest is None else {**document, "digest": digest, "module": _module(digest)}
+
+    def _digest_of(self, id):
+        return self._digests.get(place_of_id(id) or _whole(id))
 
     def named(self, value):
         """A document in which the functions have their names for workers."""
         if isinstance(value, str):
-            place, colon, name = value.partition(":")
-            digest = self._digests.get(place) if place.startswith(PREFIX) else None
-            return value if digest is None else f"{_module(digest)}{colon}{name}"
+            digest = self._digest_of(value) if ":" in value else None
+            return value if digest is None else f"{_module(digest)}:{value.partition(':')[2]}"
         if isinstance(value, dict):
+            if value.get("node") == "literal":
+                return value
             return {key: self.named(one) for key, one in value.items()}
         if isinstance(value, list):
             return [self.named(one) for one in value]
         return value
+
+
+def _whole(id):
+    """The id of a function without the number of an overload."""
+    return id.partition("#")[0]
 
 
 def _module(digest):
@@ -70,9 +90,9 @@ def import_folders():
     return found
 
 
-def _content(owner):
+def _content(owner, modules=()):
     name = owner.__name__
-    pickled = _pickled(owner, name)
+    pickled = _pickled(owner, name, modules)
     content = b"appdb %d.%d\n" % sys.version_info[:2] + pickled
     if len(content) <= _MOST_BYTES:
         return content
@@ -83,10 +103,10 @@ def _content(owner):
     )
 
 
-def _pickled(owner, name):
+def _pickled(owner, name, modules):
     cloudpickle = _cloudpickle(name)
-    tests = [module for module in list(sys.modules.values()) if _is_of_tests(module)]
-    for module in tests:
+    copied = [*modules, *(module for module in list(sys.modules.values()) if _is_of_tests(module))]
+    for module in copied:
         cloudpickle.register_pickle_by_value(module)
     try:
         return _dumped(cloudpickle, (name, owner))
@@ -98,14 +118,14 @@ def _pickled(owner, name):
             "app_invalid",
         ) from error
     finally:
-        for module in tests:
+        for module in copied:
             cloudpickle.unregister_pickle_by_value(module)
 
 
 def _dumped(cloudpickle, value):
     class Pickler(cloudpickle.Pickler):
         def reducer_override(self, obj):
-            found = reduced(obj, _is_by_value)
+            found = reduced(obj, lambda value: _is_by_value(cloudpickle, value))
             return super().reducer_override(obj) if found is None else found
 
     with BytesIO() as file:
@@ -113,10 +133,10 @@ def _dumped(cloudpickle, value):
         return file.getvalue()
 
 
-def _is_by_value(value):
+def _is_by_value(cloudpickle, value):
     """Whether a wrapper belongs to the program, and not to a module that a worker imports."""
     module = sys.modules.get(value.__module__)
-    if module is None or value.__module__ == "__main__" or _is_of_tests(module):
+    if module is None or value.__module__ in ("__main__", *cloudpickle.list_registry_pickle_by_value()):
         return True
     for name in value.__qualname__.split("."):
         module = getattr(module, name, None)

@@ -5,7 +5,7 @@ import json
 import msgpack
 
 from appdb.client.cells import Column, row_decoder
-from appdb.client.code import request_code
+from appdb.client.code import request_code, sent_with_code
 from appdb.client.elsewhere import refuse_method, refuse_options
 from appdb.client.errors import UnavailableError, error_of
 from appdb.client.rows.frames import has_arrow, open_batches, read_stream
@@ -152,11 +152,14 @@ class BoundQuery(Query):
         addresses = {name: expr.asked for name, expr in self._named() if isinstance(expr, FileAddress)}
         database = self._database
         calls = [("the query", expr) for expr in self.expressions()]
-        code, documents = request_code(database, calls, lasts=False)
-        body = code.sent.named({"query": document, **documents})
-        if timeout is not None:
-            body["timeout_ms"] = _milliseconds(timeout)
-        return _send(database, body, form, addresses)
+        limit = {} if timeout is None else {"timeout_ms": _milliseconds(timeout)}
+
+        def send(copied):
+            code, documents = request_code(database, calls, lasts=False, copied=copied)
+            body = code.sent.named({"query": document, **documents})
+            return _send(database, {**body, **limit}, form, addresses)
+
+        return sent_with_code(database, calls, send)
 
 
 def _milliseconds(timeout):
