@@ -83,6 +83,10 @@ db.move(f"{target}/x", f"{target}/b/c")
 /** Everything that a folder has, before and after it moves; \`key\` opens hosted services. */
 async function moveFolder(project: TestProject, target: string, key: string): Promise<void> {
   const cli = async (...words: string[]) => (await expectExit(project, 0, ...words)).stdout;
+  const endpoint = async (folder: string): Promise<string> => {
+    const { services } = JSON.parse(await cli("service", "list", `${target}/${folder}`, "--json"));
+    return services.find(({ state }: Listed) => state === "AVAILABLE")?.endpoint;
+  };
   const read = async (path: string) =>
     JSON.parse(await cli("rows", `${target}/${path}`, "--order-by", "number", "--json")).rows;
   for (const folder of ["a", "a/deep"]) await cli("schema", "update", "app.py", `${target}/${folder}`);
@@ -94,6 +98,11 @@ async function moveFolder(project: TestProject, target: string, key: string): Pr
   );
   await cli("insert", `${target}/a/notes`, "rows.jsonl");
   await cli("insert", `${target}/a/deep/notes`, "rows.jsonl");
+
+  const running = await endpoint("a");
+  const near = async (url: string, text: string) =>
+    (await send(`${url}/near?q=${encodeURIComponent(text)}`, key, "GET")).json;
+  expect(await near(running, "Two.")).toMatchObject({ rows: [{ number: expect.any(Number) }] });
 
   const shown = await expectExit(project, 2, "mv", `${target}/a`, `${target}/b`, "-n");
   expect(shown.stdout).toContain(`would move  ${target}/a to ${target}/b/a\n`);
@@ -108,6 +117,9 @@ async function moveFolder(project: TestProject, target: string, key: string): Pr
     { number: 1, loud: "ONE.!", length: 12 },
     { number: 2, length: null },
   ]);
+  // The service that runs since before the move uses its tables where they are.
+  expect(await near(running, "Two.")).toMatchObject({ rows: [{ number: expect.any(Number) }] });
+  expect((await send(`${running}/notes`, key, "POST", { number: 2, title: "Two." })).status).toBe(409);
   writeFile(project, "more.jsonl", '{"number": 3, "title": "Three. More.", "paper": "paper.md"}\n');
   await cli("insert", `${target}/b/c/notes`, "more.jsonl");
   await cli("insert", `${target}/b/c/deep/notes`, "more.jsonl");
@@ -128,13 +140,10 @@ async function moveFolder(project: TestProject, target: string, key: string): Pr
   // The file declares the same tables for the new path, and its service starts there.
   expect((await expectExit(project, 0, "schema", "diff", "app.py", `${target}/b/c`)).code).toBe(0);
   await cli("service", "update", "app.py", `${target}/b/c`, "-f");
-  const { services } = JSON.parse(await cli("service", "list", `${target}/b/c`, "--json"));
-  const url = services.find(({ state }: Listed) => state === "AVAILABLE")?.endpoint;
+  const url = await endpoint("b/c");
   const answer = await send(`${url}/notes`, key, "POST", { number: 9, title: "Nine." });
   expect([answer.status, answer.json]).toMatchObject([200, { loud: "NINE.!" }]);
-  expect((await send(`${url}/near?q=${encodeURIComponent("Three. More.")}`, key, "GET")).json).toMatchObject({
-    rows: [{ number: 3 }],
-  });
+  expect(await near(url, "Three. More.")).toMatchObject({ rows: [{ number: 3 }] });
 
   for (const [line, code] of [
     [["mv", `${target}/b`, `${target}/b/c`], "invalid_target"],
