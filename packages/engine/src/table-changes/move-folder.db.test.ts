@@ -307,7 +307,7 @@ test("an open cursor delays the move, and reads to its end", async () => {
   expect((await places()).tables).toContain("b/docs");
 });
 
-test("the history of a table goes on through its moves, and that of a folder has them", async () => {
+test("the history of a table continues through its moves, and that of a folder has them", async () => {
   await twoFolders();
   await change({ change: "move_table", table: "a/docs", to: "a/papers" });
   await move("a", "b");
