@@ -317,6 +317,15 @@ def test_tables_and_folders_are_dropped_and_moved(server, docs):
     assert [one["folder"] for one in changes[3:]] == ["a", "a/b", "a", "a", "a"]
 
 
+@pytest.mark.parametrize("code", ["table_exists", "folder_exists"])
+def test_a_path_that_is_taken_can_be_ignored(server, docs, code):
+    server.events = [{"event": "error", "problem": {"code": code, "status": 409, "detail": "It exists."}}]
+    db.move("main/reports", "main/old", if_exists="ignore")
+    with pytest.raises(db.ConflictError, match="It exists"):
+        db.move("main/reports", "main/old")
+    assert [body["change"] for body in server.bodies("/changes")] == [{"change": "move_table", "table": "reports", "to": "old"}] * 2
+
+
 def test_a_database_is_a_folder_without_folders(server, docs):
     db.create_dir("fresh")
     db.create_dir("main", if_exists="ignore")

@@ -200,7 +200,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 const COMMANDS = (await listCommands()).map(({ command }) => command);
 
 /** Commands whose exit status 2 says that something is pending. */
-const PLANNING = /^((schema|service|db) .*|deploy|rollback|drop|drop-dir|media prune)$/;
+const PLANNING = /^((schema|service|db) .*|deploy|rollback|drop|drop-dir|rename|mv|media prune)$/;
 
 describe("every command", () => {
   // These need a folder and have their own tests; run and dev never end on their own, and psql prints no JSON.

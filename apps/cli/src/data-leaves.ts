@@ -35,11 +35,13 @@ export const DATA_LEAVES: Readonly<Record<string, Leaf>> = {
     load: async () => (await import("./commands/data/drop.ts")).dropFolder,
   },
   rename: {
-    brief: "Rename a table or view",
+    brief: "Rename a table, view or folder",
+    has_plan: true,
     load: async () => (await import("./commands/data/move.ts")).rename,
   },
   mv: {
-    brief: "Move a table to another folder",
+    brief: "Move a table or folder to another folder",
+    has_plan: true,
     load: async () => (await import("./commands/data/move.ts")).move,
   },
   history: {

@@ -149,7 +149,7 @@ def _drop(database, change, if_not_exists):
 
 @checked
 def move(path, new_path, *, if_exists="error", if_not_exists="error"):
-    """Renames a table, or moves it to another folder of its database."""
+    """Renames a table or folder, or moves it to another folder of its database. A folder moves with its tables."""
     _check_phase("move", "Write renamed_from= in the model.")
     target, inside = table_path(path)
     to_target, to = table_path(new_path)
@@ -161,15 +161,10 @@ def move(path, new_path, *, if_exists="error", if_not_exists="error"):
     try:
         database_of(target).change({"change": "move_table", "table": inside, "to": to})
     except NotFoundError:
-        if inside in _folders(target):
-            raise Error(
-                f"{path} is a folder. move() renames and moves tables only.",
-                f'Move each table of list_tables("{path}"), then drop the folder: db.drop_dir("{path}")',
-            ) from None
         if if_not_exists == "error":
             raise
     except ConflictError as error:
-        if if_exists == "error" or error.code != "table_exists":
+        if if_exists == "error" or error.code not in ("table_exists", "folder_exists"):
             raise
 
 

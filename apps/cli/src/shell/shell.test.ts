@@ -92,6 +92,8 @@ test.each([
   ["jobs cancel 019a", ["jobs", "cancel", "main", "019a"]],
   ["service stop ingest", ["service", "stop", "main/ingest"]],
   ["mv docs reports", ["mv", "main/docs", "main/reports"]],
+  ["mv reports/ archive/", ["mv", "main/reports", "main/archive"]],
+  ["rename reports/ texts", ["rename", "main/reports", "texts"]],
   ["history", ["history", "main"]],
   ["insert docs rows.csv", ["insert", "main/docs", "rows.csv"]],
   ["delete docs 1 2 -f", ["delete", "main/docs", "1", "2", "-f"]],

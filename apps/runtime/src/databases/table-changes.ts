@@ -18,6 +18,7 @@ import type { SqlPool } from "@appdb/engine/ports";
 import { listHistory } from "@appdb/engine/schema/changes";
 import { type ChangeRequest, changeTable, planFirstChange } from "@appdb/engine/table-changes/change-table";
 import { columnsOf } from "@appdb/engine/table-changes/plan-change";
+import { storedIn } from "@appdb/engine/table-changes/plan-folder";
 import { declarationOf, findStored, requireStored } from "@appdb/engine/table-changes/read-declaration";
 import { folderSchema } from "@appdb/engine/target";
 import type * as z from "zod";
@@ -42,7 +43,7 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
     code: Pick<Manifest, "functions" | "resource_pools">,
     isCalled: (id: string) => boolean,
   ) => void;
-  /** Called before a table of this runtime moves from one folder to another. */
+  /** Called before a table of this runtime moves from one folder to another, alone or with its folder. */
   readonly onMove?: (runtimeId: string, from: string, to: string) => void;
 }
 
@@ -95,16 +96,30 @@ function checkChange(change: Request["change"], uri: string): void {
   }
 }
 
+/** Does what is to do for each folder with code of a table that moves, or that is in a folder that moves. */
 async function prepareMove(
   { onMove, uri }: TableChangeDeps,
   sql: SqlPool,
   { table, to }: Extract<Request["change"], { change: "move_table" }>,
 ): Promise<void> {
+  if (onMove === undefined) return;
   const from = parseTablePath(`${uri}/${table}`);
   const next = parseTablePath(`${uri}/${to}`);
-  const runtimeId = await findRuntime(sql, from);
-  if (runtimeId !== null && from.target.text !== next.target.text)
-    onMove?.(runtimeId, from.target.text, next.target.text);
+  const catalog = await loadCatalog(sql);
+  const stored = findStored(catalog, folderSchema(from.target.text), from.table);
+  const moved = (stored === undefined ? storedIn(catalog, folderSchema(from.text)) : [stored]).map((one) => {
+    const folder = targetOf(uri, one.table.folder);
+    const other = stored === undefined ? `${next.text}${folder.slice(from.text.length)}` : next.target.text;
+    return { id: one.table.id, from: folder, to: other };
+  });
+  for (const one of moved) {
+    const runtimeId = await readRuntime(sql, one.id);
+    if (runtimeId !== null && one.from !== one.to) onMove(runtimeId, one.from, one.to);
+  }
+}
+
+function targetOf(uri: string, folder: string): string {
+  return folder === "public" ? uri : `${uri}/${folder}`;
 }
 
 /** The runtime of a table's last update; null without one. */
@@ -155,5 +170,5 @@ export async function readHistory(
   { limit, table }: z.output<typeof historyQuerySchema>,
 ): Promise<{ entries: HistoryEntry[] }> {
   if (!(await hasCatalog(sql))) return { entries: [] };
-  return { entries: await listHistory(sql, { limit, table: table ?? null }) };
+  return { entries: [...(await listHistory(sql, { limit, table: table ?? null }))] };
 }

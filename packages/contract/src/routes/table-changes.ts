@@ -45,7 +45,8 @@ export const tableChangeSchema = z.discriminatedUnion("change", [
     column: nameText.nullable(),
     if_not_exists: ifNotExists,
   }),
-  /** To another name, another folder, or both. "replace" drops the table that has the place, in the same transaction. */
+  /** To another name, another folder, or both. "replace" drops the table that has the place, in the same transaction.
+   *  A folder, if no table has the path, moves with its tables and folders. */
   z.strictObject({
     change: z.literal("move_table"),
     table: path,

@@ -32,6 +32,10 @@ export function dropFolder(folder: string): string {
   return `drop schema if exists ${quoteIdent(folder)}`;
 }
 
+export function renameFolder(from: string, to: string): string {
+  return `alter schema ${quoteIdent(from)} rename to ${quoteIdent(to)}`;
+}
+
 /** Moves a table with its indexes to another folder. */
 export function moveTable(table: TableName, folder: string): string {
   return `alter table ${quoteTable(table)} set schema ${quoteIdent(folder)}`;

@@ -31,3 +31,22 @@ export async function deleteFolder(sql: SqlConnection, folder: string): Promise<
   await sql.query({ text: dropFolder(folder) });
   await sql.query({ text: "delete from appdb.folders where name = $1", values: [folder] });
 }
+
+/** Gives folders another beginning of their paths, with what is in them. */
+export async function renameInFolders(
+  sql: SqlConnection,
+  folders: readonly string[],
+  { from, to }: { readonly from: string; readonly to: string },
+): Promise<void> {
+  const renamed = (column: string) => `${column} = $1 || substr(${column}, length($2) + 1)`;
+  for (const [table, column] of [
+    ["folders", "name"],
+    ["tables", "folder"],
+    ["views", "folder"],
+  ] as const) {
+    await sql.query({
+      text: `update appdb.${table} set ${renamed(column)} where ${column} = any($3::text[])`,
+      values: [to, from, [...folders]],
+    });
+  }
+}

@@ -321,7 +321,8 @@ export class QueryRunner {
     const bound = bindQuery(this.#query, this.#deps.findTable);
     const tables = bound.tables.map((table) => {
       const now = checkReads(table, catalog, this.#deps.service);
-      return { ...table, table: { ...table.table, version: now.version, indexes: now.indexes } };
+      const { folder, indexes, version } = now;
+      return { ...table, table: { ...table.table, folder, version, indexes } };
     });
     return this.#compile({ ...bound, tables });
   }

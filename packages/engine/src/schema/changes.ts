@@ -79,17 +79,50 @@ export async function describeChangesSince(sql: SqlConnection, version: number):
   return `${rows.map(([what]) => what).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
 }
 
-/** The changes of a table, or of all, the newest first. */
+/** The changes of a table or folder, also those under its previous paths, or of all; the newest first. */
 export async function listHistory(
   sql: SqlConnection,
-  { table, limit }: { readonly table: string | null; readonly limit: number },
+  { before = null, limit, table }: HistoryQuery,
+): Promise<readonly HistoryEntry[]> {
+  const entries = await readHistory(sql, { before, limit, table });
+  const moved = table === null ? undefined : entries.find((entry) => previousPath(entry) !== undefined);
+  const previous = moved === undefined ? undefined : previousPath(moved);
+  if (moved === undefined || previous === undefined) return entries;
+  const own = entries.slice(0, entries.indexOf(moved) + 1);
+  if (own.length === limit) return own;
+  const earlier = { table: previous, limit: limit - own.length, before: moved.version };
+  return [...own, ...(await listHistory(sql, earlier))];
+}
+
+interface HistoryQuery {
+  /** Null for all. */
+  readonly table: string | null;
+  readonly limit: number;
+  /** Only changes before this version; default: all. */
+  readonly before?: number | null;
+}
+
+/** The path until a change that gave it another one. */
+function previousPath({ changes, table }: HistoryEntry): string | undefined {
+  for (const change of changes) {
+    const [, verb, from] = /^(move|rename) (?:table|view|folder) from (\S+)$/.exec(change) ?? [];
+    if (from === undefined) continue;
+    return verb === "move" ? from : `${table.slice(0, table.lastIndexOf("/") + 1)}${from}`;
+  }
+  return undefined;
+}
+
+async function readHistory(
+  sql: SqlConnection,
+  { before, limit, table }: Required<HistoryQuery>,
 ): Promise<HistoryEntry[]> {
   const { rows } = await sql.query({
     text: `select version, to_char(min(made_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), path,
         to_json(array_agg(change order by id)), min(made_by)
       from appdb.changes where path is not null and ($1::text is null or path = $1)
+        and ($3::bigint is null or version < $3)
       group by version, path order by version desc, min(id) desc limit $2::int`,
-    values: [table, limit],
+    values: [table, limit, before],
   });
   return rows.map(([version, changedAt, path, changes, madeBy]) => ({
     version: Number(version),

@@ -22,7 +22,17 @@ export type Step =
       readonly replaced: readonly Stored[];
       readonly to: { readonly folder: string; readonly name: string };
     }
-  | { readonly kind: "create_folder"; readonly folder: string };
+  | { readonly kind: "create_folder"; readonly folder: string }
+  | ({ readonly kind: "move_folder" } & FolderMove);
+
+/** A folder that gets another path, with its tables, views and folders. */
+export interface FolderMove {
+  readonly folder: string;
+  readonly to: string;
+  /** The folder and those below it. */
+  readonly inside: readonly string[];
+  readonly moved: readonly Stored[];
+}
 
 export interface ChangeInput {
   readonly change: TableChange;

@@ -24,6 +24,7 @@ import type { Step } from "./change-step.ts";
 import { nameOf } from "./dependents.ts";
 import { folderOp, onlyChanged, opOf, planOf, tablePlan, withinDatabase } from "./describe-change.ts";
 import { followColumns } from "./follow-columns.ts";
+import { describeFolderMove, moveFolder, refuseOpenJobs } from "./move-folder.ts";
 import { planChange, queriesIn } from "./plan-change.ts";
 import { findStored, requireStored, type Stored } from "./read-declaration.ts";
 import { refuseImpossible, refuseOwned, refuseTablesOfOthers, refuseUnknown } from "./refuse-change.ts";
@@ -107,6 +108,13 @@ async function run(
       return await drop(sql, request, catalog, step);
     case "move":
       return await move(sql, request, catalog, step);
+    case "move_folder": {
+      refuseOthers(request, step.moved);
+      await refuseOpenJobs(sql, request.database, step);
+      const plan = planOf(request, catalog, describeFolderMove(request.database, step));
+      const changed = request.dry_run ? [] : await moveFolder(sql, request.database, step);
+      return await finish(sql, request, plan, changed);
+    }
     case "create_folder": {
       const op = folderOp(request, step.folder, "add");
       if (!request.dry_run) await storeFolder(sql, step.folder);
@@ -221,16 +229,24 @@ export async function endCreation(
 async function settleCreation(
   sql: SqlConnection,
   request: ChangeRequest,
-  { aside, created, folder }: Creating,
+  { aside, created, folder: first }: Creating,
   { failed }: { readonly failed: boolean },
 ): Promise<void> {
+  const before = await loadCatalog(sql);
+  const { table, view } = created;
+  // Someone may have moved the folder.
+  const same =
+    view === undefined
+      ? before.tables.find(({ id }) => id === table.id)
+      : before.views.find(({ id }) => id === view.id);
+  const folder = same?.folder ?? first;
   const drop = async (name: string): Promise<void> => {
     const change = { change: "drop_table", table: withinDatabase(folder, name), force: false } as const;
     const dropped: ChangeRequest = { ...request, change: { ...change, if_not_exists: "ignore" } };
     await run(sql, dropped, await loadCatalog(sql), []);
   };
   const name = nameOf(created);
-  const now = findStored(await loadCatalog(sql), folder, name);
+  const now = findStored(before, folder, name);
   // Someone may have dropped it, or made another one.
   const isOwn = now?.table.id === created.table.id && now.view?.id === created.view?.id;
   if (failed && isOwn) await drop(name);

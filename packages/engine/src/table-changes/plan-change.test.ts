@@ -18,13 +18,14 @@ const plan =
 const problem = (detail: string, hint: string) =>
   expect.objectContaining({ code: "table_not_found", message: detail, hint });
 
-test.each(["reports", "reports/old"])("the folder %s is named where a table is expected", (folder) => {
-  expect(plan({ change: "move_table", table: folder, to: "papers" })).toThrow(
-    problem(
-      `main/${folder} is a folder. Only tables and views can be renamed and moved.`,
-      `Move each of its tables, then drop it: cli ls main/${folder}`,
-    ),
-  );
+test.each(["reports", "reports/old"])("the folder %s moves, and is named where a table is expected", (folder) => {
+  expect(plan({ change: "move_table", table: folder, to: "papers/new" })()).toEqual({
+    kind: "move_folder",
+    folder,
+    to: "papers/new",
+    inside: ["reports/old"],
+    moved: [],
+  });
   expect(plan({ change: "drop_table", table: folder })).toThrow(
     problem(`main/${folder} is a folder. A table or view is expected.`, `Drop the folder: cli drop-dir main/${folder}`),
   );

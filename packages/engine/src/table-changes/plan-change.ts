@@ -19,7 +19,7 @@ import {
   withoutColumns,
   withoutOrigin,
 } from "./edit-declaration.ts";
-import { createFolder, dropFolder } from "./plan-folder.ts";
+import { createFolder, dropFolder, isFolder, moveFolder } from "./plan-folder.ts";
 import { declareModels } from "./plan-models.ts";
 import {
   below,
@@ -252,7 +252,7 @@ function dropTable(input: ChangeInput, change: Of<"drop_table">): Step {
   if (change.if_not_exists === "ignore" && findStored(input.catalog, place.folder, place.name) === undefined) {
     return { kind: "nothing" };
   }
-  refuseFolder(input, place, "A table or view is expected.", `Drop the folder: cli drop-dir ${place.path}`);
+  refuseFolder(input, place);
   const stored = requireStored(input.catalog, place.parsed);
   if (!change.force) refuseUsed(input, place.path, stored);
   const dropped = [...viewsOver(input.catalog, stored), stored];
@@ -261,12 +261,13 @@ function dropTable(input: ChangeInput, change: Of<"drop_table">): Step {
 }
 
 /** @throws table_not_found for a folder, if no table has its path */
-function refuseFolder({ catalog, folders }: ChangeInput, place: Place, why: string, hint: string): void {
-  const { folder: of, name, parsed, path } = place;
-  const folder = folderSchema(`${parsed.target.text}/${name}`);
-  if (findStored(catalog, of, name) !== undefined) return;
-  if (!folders.some((one) => one === folder || one.startsWith(`${folder}/`))) return;
-  throw appError("table_not_found", { detail: `${path} is a folder. ${why}`, hint, meta: { table: path } });
+function refuseFolder(input: ChangeInput, { folder, name, path }: Place): void {
+  if (findStored(input.catalog, folder, name) !== undefined || !isFolder(input, path)) return;
+  throw appError("table_not_found", {
+    detail: `${path} is a folder. A table or view is expected.`,
+    hint: `Drop the folder: cli drop-dir ${path}`,
+    meta: { table: path },
+  });
 }
 
 /** Queries of columns that stay cannot lose their tables. @throws has_dependents */
@@ -281,9 +282,12 @@ function moveTable(input: ChangeInput, change: Of<"move_table">): Step {
   const { catalog } = input;
   const place = placeOf(input, change.table);
   const to = placeOf(input, change.to);
-  const why = "Only tables and views can be renamed and moved.";
-  refuseFolder(input, place, why, `Move each of its tables, then drop it: cli ls ${place.path}`);
-  const stored = requireStored(input.catalog, place.parsed);
+  const isTable = findStored(catalog, place.folder, place.name) !== undefined;
+  if (!isTable && isFolder(input, place.path)) {
+    if (findStored(catalog, to.folder, to.name) !== undefined) throw tableExists(to);
+    return moveFolder(input, change);
+  }
+  const stored = requireStored(catalog, place.parsed);
   if (place.path === to.path) return { kind: "nothing" };
   const taken = findStored(catalog, to.folder, to.name);
   if (taken !== undefined && change.if_exists !== "replace") throw tableExists(to);

@@ -103,6 +103,42 @@ test("rename gives another name in the same folder, and mv another folder", asyn
   );
 });
 
+test("rename and mv of a folder send the same change, and -n only shows what would move", async () => {
+  const op: PlanOp = {
+    ...DROP,
+    op: "alter",
+    destructive: false,
+    description: "the table will be moved from 'old/docs'",
+  };
+  const folder: PlanOp = {
+    ...op,
+    name: "main/a/old",
+    target: "folder",
+    description: "the folder will be moved from 'old'",
+  };
+  const plan = { ...planOf("main/a/old/docs", op), ops: [folder] };
+  const { asked, client } = daemon(plan);
+  const shown = await runCli("mv main/old main/a -n", { client, cwd: import.meta.dirname });
+  expect(shown).toMatchObject({
+    exit: 2,
+    stdout: `would move  main/old to main/a/old
+  main/a/old/docs  (the table will be moved from 'old/docs')
+  main/a/old  (the folder will be moved from 'old')
+`,
+  });
+  const json = await runCli("rename main/old new -n --json", { client, cwd: import.meta.dirname });
+  expect(JSON.parse(json.stdout)).toMatchObject({ from: "main/old", to: "main/new", ops: [{ target: "folder" }] });
+  expect((await runCli("mv main/old main/a", { client, cwd: import.meta.dirname })).exit).toBe(0);
+  expect(asked).toEqual([
+    [true, { change: "move_table", table: "old", to: "a/old" }],
+    [true, { change: "move_table", table: "old", to: "new" }],
+    [false, { change: "move_table", table: "old", to: "a/old" }],
+  ]);
+  const same = daemon(schemaPlan({}));
+  const nothing = await runCli("mv main/old main -n", { client: same.client, cwd: import.meta.dirname });
+  expect(nothing).toMatchObject({ exit: 0, stdout: "main/old: nothing to do\n" });
+});
+
 test("history lists changes, the newest first", async () => {
   let sent: unknown;
   const client: DaemonAnswers = {
