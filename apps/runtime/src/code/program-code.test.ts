@@ -49,7 +49,7 @@ async function end(child: ChildProcess): Promise<void> {
 test("stores content under a name of its own and never reads it", async () => {
   await withProgram(async ({ pid }) => {
     storeProgram(programs, { pid, modules: [CONTENT] });
-    const [place = ""] = foldersOf(programs.extend(RUNTIME, ["app", MODULE]));
+    const [place = ""] = foldersOf(await programs.extend(RUNTIME, ["app", MODULE]));
     expect(readdirSync(place).sort()).toEqual([`${MODULE}.content`, `${MODULE}.py`]);
     expect(readFileSync(join(place, `${MODULE}.content`), "utf8")).toBe(CONTENT);
     expect(statSync(place).mode & 0o777).toBe(0o700);
@@ -60,8 +60,8 @@ test("stores content under a name of its own and never reads it", async () => {
 test("leaves workers without such functions alone", async () => {
   await withProgram(async ({ pid }) => {
     storeProgram(programs, { pid, modules: [CONTENT] });
-    expect(programs.extend(RUNTIME, ["app"])).toBe(RUNTIME);
-    expect(foldersOf(programs.extend(RUNTIME, [programModule("0".repeat(64))]))).toEqual([]);
+    expect(await programs.extend(RUNTIME, ["app"])).toBe(RUNTIME);
+    expect(foldersOf(await programs.extend(RUNTIME, [programModule("0".repeat(64))]))).toEqual([]);
   });
 });
 
@@ -71,15 +71,15 @@ test("deletes the code of an ended program and keeps that of others", async () =
       storeProgram(programs, { pid: first.pid, modules: [CONTENT] });
       storeProgram(programs, { pid: second.pid, modules: [CONTENT] });
       expect(programs.sweep()).toBe(false);
-      const both = foldersOf(programs.extend(RUNTIME, [MODULE]));
+      const both = foldersOf(await programs.extend(RUNTIME, [MODULE]));
       expect(both).toHaveLength(2);
       await end(first);
-      const [left = ""] = foldersOf(programs.extend(RUNTIME, [MODULE]));
+      const [left = ""] = foldersOf(await programs.extend(RUNTIME, [MODULE]));
       expect(programs.sweep()).toBe(true);
       expect(both.filter((one) => existsSync(one))).toEqual([left]);
       await end(second);
       expect(programs.sweep()).toBe(true);
-      expect(foldersOf(programs.extend(RUNTIME, [MODULE]))).toEqual([]);
+      expect(foldersOf(await programs.extend(RUNTIME, [MODULE]))).toEqual([]);
     });
   });
 });

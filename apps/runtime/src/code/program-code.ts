@@ -21,11 +21,20 @@ load(globals())
 export class ProgramCode {
   readonly #folder: string;
   readonly #isAlive: (owner: string) => boolean;
+  readonly #returned: (modules: readonly string[]) => Promise<void>;
 
-  /** `isAlive`: whether an owner, the name of a folder, still runs. */
-  constructor(folder: string, isAlive: (owner: string) => boolean) {
+  /**
+   * `isAlive`: whether an owner, the name of a folder, still runs. `returned` waits for modules that running programs are
+   * about to store.
+   */
+  constructor(
+    folder: string,
+    isAlive: (owner: string) => boolean,
+    returned: (modules: readonly string[]) => Promise<void> = async () => undefined,
+  ) {
     this.#folder = folder;
     this.#isAlive = isAlive;
+    this.#returned = returned;
   }
 
   /** Stores modules of an owner, whose name is not of a caller's making. @throws disk_full */
@@ -42,9 +51,10 @@ export class ProgramCode {
   }
 
   /** A runtime whose workers also import these modules of programs. Modules of ended programs are missing there. */
-  extend(runtime: Runtime, modules: readonly string[]): Runtime {
+  async extend(runtime: Runtime, modules: readonly string[]): Promise<Runtime> {
     const wanted = modules.filter(isProgramModule);
     if (wanted.length === 0) return runtime;
+    await this.#returned(wanted);
     const folders = this.#owners()
       .filter((owner) => this.#isAlive(owner))
       .map((owner) => join(this.#folder, owner))

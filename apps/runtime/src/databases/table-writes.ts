@@ -238,7 +238,7 @@ async function open(
   const isCalled = (id: string) => !isProgramFunction(id) || called.includes(JSON.stringify(id));
   const applied = { ...declared, functions: declared.functions.filter(({ id }) => isCalled(id)) };
   const modules = applied.functions.map(({ module }) => module);
-  const runtime = stored === undefined ? undefined : (programs?.extend(stored, modules) ?? stored);
+  const runtime = stored === undefined ? undefined : ((await programs?.extend(stored, modules)) ?? stored);
   const inserts = insertServices({ ...applied, tables });
   const manifest = { ...applied, tables, services: [inserts.abort, inserts.ignore] };
   const mediaInput = {
