@@ -84,7 +84,7 @@ export class ProgramReturns implements Disposable {
   }
 }
 
-/** A file that cannot be read delays nobody. */
+/** A file that cannot be read delays no work. */
 function parseNames(text: string): readonly string[] {
   try {
     return expectedSchema.parse(JSON.parse(text));
