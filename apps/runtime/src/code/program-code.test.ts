@@ -29,6 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+const nothing = async () => new Set<string>();
 const foldersOf = (runtime: Runtime) => runtime.library_paths.slice(1);
 
 async function withProgram(work: (program: ChildProcess & { readonly pid: number }) => Promise<void>): Promise<void> {
@@ -70,18 +71,30 @@ test("deletes the code of an ended program and keeps that of others", async () =
     await withProgram(async (second) => {
       storeProgram(programs, { pid: first.pid, modules: [CONTENT] });
       storeProgram(programs, { pid: second.pid, modules: [CONTENT] });
-      expect(programs.sweep()).toBe(false);
+      expect(await programs.sweep(nothing)).toBe(false);
       const both = foldersOf(await programs.extend(RUNTIME, [MODULE]));
       expect(both).toHaveLength(2);
       await end(first);
       const [left = ""] = foldersOf(await programs.extend(RUNTIME, [MODULE]));
-      expect(programs.sweep()).toBe(true);
+      expect(await programs.sweep(nothing)).toBe(true);
       expect(both.filter((one) => existsSync(one))).toEqual([left]);
       await end(second);
-      expect(programs.sweep()).toBe(true);
+      expect(await programs.sweep(nothing)).toBe(true);
       expect(foldersOf(await programs.extend(RUNTIME, [MODULE]))).toEqual([]);
     });
   });
+});
+
+test("a job keeps the code of an ended program, which other work does not get", async () => {
+  await withProgram(async (program) => {
+    storeProgram(programs, { pid: program.pid, modules: [CONTENT] });
+    await end(program);
+  });
+  expect(await programs.sweep(async () => new Set([MODULE]))).toBe(false);
+  expect(foldersOf(await programs.extend(RUNTIME, [MODULE]))).toEqual([]);
+  expect(foldersOf(await programs.extend(RUNTIME, [MODULE], { for_job: true }))).toHaveLength(1);
+  expect(await programs.sweep(nothing)).toBe(true);
+  expect(foldersOf(await programs.extend(RUNTIME, [MODULE], { for_job: true }))).toEqual([]);
 });
 
 test("refuses a process that does not run", async () => {

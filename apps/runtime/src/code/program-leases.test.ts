@@ -42,13 +42,24 @@ let parent: string;
 let folder: string;
 let now: number;
 let changes: number;
+let needed: ReadonlySet<string>;
 let leases: ProgramLeases;
 let returns: ProgramReturns;
 
 function open(): ProgramLeases {
   const clock = { now: () => now };
-  returns = new ProgramReturns({ file: join(parent, "program-modules.json"), log: createSilentLog() });
-  return new ProgramLeases({ folder, returns, clock, limits: LIMITS, python: "3.11", onChange: () => void changes++ });
+  const log = createSilentLog();
+  returns = new ProgramReturns({ file: join(parent, "program-modules.json"), log });
+  return new ProgramLeases({
+    folder,
+    returns,
+    clock,
+    limits: LIMITS,
+    python: "3.11",
+    neededByJobs: async () => needed,
+    log,
+    onChange: () => void changes++,
+  });
 }
 
 beforeEach(() => {
@@ -56,6 +67,7 @@ beforeEach(() => {
   folder = join(parent, "programs");
   now = 0;
   changes = 0;
+  needed = new Set();
   leases = open();
 });
 afterEach(() => {
@@ -76,7 +88,7 @@ test("a lease that is renewed keeps its functions, and another one ends", async 
   expect(leases.find(`${moduleOf(TWO)}:summarize`)).toBeUndefined();
   expect(await pathsOf(moduleOf(TWO))).toEqual([]);
   changes = 0;
-  leases.sweep();
+  await leases.sweep();
   expect([readdirSync(folder), changes]).toEqual([[folderOf(kept)], 1]);
   expect(() => leases.renew(lost.program, sent([]), null)).toThrow(
     expect.objectContaining({ code: "program_not_found" }),
@@ -94,11 +106,22 @@ test("stores more under a lease, and each content once", () => {
 test("two programs keep the same function apart", async () => {
   const [first, second] = [leases.store(sent([ONE]), null), leases.store(sent([ONE]), null)];
   expect(await pathsOf(moduleOf(ONE))).toHaveLength(2);
-  leases.end(first.program);
+  await leases.end(first.program);
   expect(await pathsOf(moduleOf(ONE))).toEqual([join(folder, folderOf(second))]);
   expect(leases.find(`${moduleOf(ONE)}:summarize`)).toBeDefined();
-  leases.end(second.program);
-  leases.end(second.program);
+  await leases.end(second.program);
+  await leases.end(second.program);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a job keeps functions of an ended lease, and queries do not find them", async () => {
+  const { program } = leases.store(sent([ONE]), null);
+  needed = new Set([moduleOf(ONE)]);
+  await leases.end(program);
+  expect(leases.find(`${moduleOf(ONE)}:summarize`)).toBeUndefined();
+  expect(readdirSync(folder)).toEqual([folderOf({ program })]);
+  needed = new Set();
+  await leases.sweep();
   expect(readdirSync(folder)).toEqual([]);
 });
 
@@ -149,9 +172,9 @@ test("two starts in a row wait for the same programs", async () => {
 test("work does not wait for programs that ended before the stop", async () => {
   const { program } = leases.store(sent([ONE]), null);
   leases.store(sent([TWO]), null);
-  leases.end(program);
+  await leases.end(program);
   now += PROGRAM_LEASE_SECONDS * 1_000;
-  leases.sweep();
+  await leases.sweep();
   restart();
   expect([await waits(ONE), await waits(TWO)]).toEqual([false, false]);
 });
@@ -205,11 +228,11 @@ test.each([
   expect(leases.find(wrong.id) === undefined || wrong.module === moduleOf(TWO)).toBe(true);
 });
 
-test.each(["", "..", "../other", "/etc", "a/b", "f".repeat(32)])("does not know the lease %j", (program) => {
+test.each(["", "..", "../other", "/etc", "a/b", "f".repeat(32)])("does not know the lease %j", async (program) => {
   expect(() => leases.renew(program, sent([ONE]), null)).toThrow(
     expect.objectContaining({ code: "program_not_found" }),
   );
-  leases.end(program);
+  await leases.end(program);
   expect(readdirSync(parent)).toEqual([]);
 });
 

@@ -11,7 +11,7 @@ import {
   type ProgramLease,
 } from "@appdb/contract/routes/programs";
 
-import type { Clock } from "@appdb/engine/ports";
+import type { Clock, Logger } from "@appdb/engine/ports";
 import { moduleOf, ProgramCode } from "./program-code.ts";
 import type { ProgramReturns } from "./program-returns.ts";
 
@@ -37,6 +37,9 @@ export interface ProgramLeasesDeps {
   readonly python: string | undefined;
   /** Functions that programs store again after a start. */
   readonly returns: Pick<ProgramReturns, "keep" | "wait">;
+  /** Modules that unfinished jobs call: they outlive the program. */
+  readonly neededByJobs: () => Promise<ReadonlySet<string>>;
+  readonly log: Logger;
   /** Called when functions have ended or were added: workers may have been started with or without them. */
   readonly onChange: () => void;
 }
@@ -68,7 +71,9 @@ export class ProgramLeases implements Disposable {
     if (existsSync(deps.folder)) {
       for (const name of readdirSync(deps.folder)) rmSync(join(deps.folder, name), { recursive: true, force: true });
     }
-    this.#timer = setInterval(() => this.sweep(), SWEEP_MS);
+    this.#timer = setInterval(() => {
+      this.sweep().catch((error: unknown) => deps.log.warn({ err: error }, "looking for ended programs failed"));
+    }, SWEEP_MS);
     this.#timer.unref();
   }
 
@@ -89,8 +94,10 @@ export class ProgramLeases implements Disposable {
   }
 
   /** Ends a lease, also one that has ended. */
-  end(program: string): void {
-    if (this.#leases.delete(ownerOf(program))) this.sweep();
+  async end(program: string): Promise<void> {
+    if (!this.#leases.delete(ownerOf(program))) return;
+    this.#tellModules();
+    await this.sweep();
   }
 
   /** Waits for functions that running programs are about to store again, by id. */
@@ -109,13 +116,11 @@ export class ProgramLeases implements Disposable {
   }
 
   /** Deletes the functions of leases that have ended. */
-  sweep(): void {
-    for (const owner of this.#leases.keys()) {
-      if (this.#living(owner) === undefined) this.#leases.delete(owner);
-    }
-    if (!this.code.sweep()) return;
-    this.#tellModules();
-    this.#deps.onChange();
+  async sweep(): Promise<void> {
+    const expired = [...this.#leases.keys()].filter((owner) => this.#living(owner) === undefined);
+    for (const owner of expired) this.#leases.delete(owner);
+    if (expired.length > 0) this.#tellModules();
+    if (await this.code.sweep(this.#deps.neededByJobs)) this.#deps.onChange();
   }
 
   [Symbol.dispose](): void {

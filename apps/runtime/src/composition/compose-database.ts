@@ -126,6 +126,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     clock: steady,
     limits: PROGRAM_LIMITS,
     python: spec.runtime.python_version,
+    neededByJobs: () => databases.programModules(),
+    log,
     onChange() {
       queryWorkers.endUnused();
       writes.endPrograms();
