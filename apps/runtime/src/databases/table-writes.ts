@@ -5,6 +5,7 @@ import type { MediaPlace } from "@appdb/contract/media-place";
 import { isProgramFunction, isProgramModule } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
+import { logOfPeople } from "@appdb/engine/answers/answers";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
@@ -266,7 +267,7 @@ async function open(
   const deps = {
     sql,
     udf: () => workers?.get() ?? refusePython(target),
-    log,
+    log: logOfPeople(log),
     clock,
     openSpool: createFileSpool,
     ...mediaDeps(media),
