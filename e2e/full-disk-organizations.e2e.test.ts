@@ -65,6 +65,9 @@ test.skipIf(!isPossible)(
     writeFile(project, "app.py", `${APP}\n# ${randomText()}\n`);
     const problem = await expectProblem(project, 1, "db", "update", MAIN, "-f");
     expect(problem).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("free space") });
+    const restart = await expectProblem(project, 1, "db", "restart", MAIN);
+    expect(restart).toMatchObject({ status: 507, code: "disk_full", hint: expect.stringContaining("free space") });
+    expect(restart.detail).toMatch(/^The disk of the server has \d+ MB left, and PostgreSQL could not start again\./);
     expect(await stored()).toEqual(kept);
 
     disk.free();

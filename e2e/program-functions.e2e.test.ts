@@ -2,6 +2,8 @@ import { type ChildProcess, execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { promisify } from "node:util";
 import { eventually } from "@appdb/testkit/eventually";
 import { ROOT, type TestProject } from "@appdb/testkit/test-project";
@@ -41,6 +43,40 @@ test("a function of a started file works until the program is killed", async () 
     "['a of a module', 'b of a module', 'd of a module']",
     "",
   ]);
+}, 240_000);
+
+const FILL = `import time
+import appdb as db
+docs = db.create_table("main/docs", {"id": db.Int}, primary_key="id")
+docs.insert([{"id": id} for id in range(200)])
+
+@db.udf
+def twice(number: int) -> int:
+    time.sleep(0.05)
+    return 2 * number
+
+open("fill.ready", "w").close()
+docs.add_computed_column(doubled=twice(docs.id))
+`;
+
+test("Ctrl-C says how to see and cancel a fill, which continues without its program", async () => {
+  await using project = await makeProject("");
+  await expectExit(project, 0, "daemon", "start");
+  const child = await startProgram(project, "fill", FILL, "ignore", "pipe");
+  const said = text(child.stderr as Readable);
+  const jobs = async () =>
+    JSON.parse((await expectExit(project, 0, "jobs", "list", "main", "--all", "--json")).stdout).jobs;
+  await eventually(async () => expect(await jobs()).toMatchObject([{ state: "running" }]), { timeout_ms: 60_000 });
+  child.kill("SIGINT");
+  await once(child, "exit");
+  expect(await said).toMatch(
+    /add columns main\/docs was not cancelled and continues in the database\.\nCheck its progress, or cancel it: cli jobs list main; cli jobs cancel main \S+\n/,
+  );
+  await eventually(async () => expect(await jobs()).toMatchObject([{ state: "done", rows_done: 200, errors: 0 }]), {
+    timeout_ms: 120_000,
+  });
+  const folder = join(project.env["SERVICE_HOME"] ?? "", "programs");
+  await eventually(async () => expect(readdirSync(folder)).toEqual([]), { timeout_ms: 60_000 });
 }, 240_000);
 
 test("two programs with a function of the same name do not disturb each other", async () => {

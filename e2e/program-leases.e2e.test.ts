@@ -60,6 +60,14 @@ docs.add_computed_column(loud=loud(docs.body), if_exists="replace")
 print(docs.order_by(docs.id).collect()["loud"])
 `;
 
+/** Runs right after the wake, while the program that has the function only waits. */
+const WOKEN = `import appdb as db
+docs = db.get_table("${MAIN}/docs")
+docs.insert(id=3, body="c")
+print(docs.order_by(docs.id).collect()["loud"])
+docs.where(docs.id == 3).delete()
+`;
+
 /** Folders of the leases of all databases. */
 function leases(project: TestProject): string[] {
   const databases = join(project.home, "server", "databases");
@@ -110,6 +118,7 @@ test.concurrent("a program continues after its database slept", async () => {
   await expectExit(project, 0, "db", "stop", MAIN);
   expect(leases(project)).toHaveLength(1);
   await expectExit(project, 0, "db", "start", MAIN);
+  expect(await runFile(project, "woken.py", WOKEN)).toBe("['A', 'C']\n");
   const [output] = await Promise.all([text(child.stdout as Readable), writeFile(project, "woken", "")]);
   expect(output).toBe("['A!']\n['A?', 'B?']\n");
   expect(leases(project)).toEqual([]);

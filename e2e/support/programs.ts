@@ -84,10 +84,11 @@ export async function startProgram(
   name: string,
   text: string,
   output: "ignore" | "pipe" = "ignore",
+  errors: "inherit" | "pipe" = "inherit",
 ): Promise<ChildProcess> {
   writeFile(project, `${name}.py`, text);
   const { env, python } = await environment(project);
-  const child = spawn(python, [`${name}.py`], { cwd: project.folder, env, stdio: ["ignore", output, "inherit"] });
+  const child = spawn(python, [`${name}.py`], { cwd: project.folder, env, stdio: ["ignore", output, errors] });
   await eventually(
     async () => {
       if (child.exitCode !== null) throw new Error(`${name}.py ended with ${child.exitCode}`);

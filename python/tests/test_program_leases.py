@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -90,6 +91,50 @@ def test_a_thread_renews_the_lease_and_stores_lost_functions_again():
     assert list(pod.leases.values()) == [{b"1": ["a:f"]}]
 
 
+def test_a_request_makes_the_thread_store_lost_functions(monkeypatch):
+    monkeypatch.setattr("appdb.client.leases._SOON_S", 0)
+    pod = Pod()
+    lease = Lease(pod)
+    lease.keep({"a": b"1"}, [document("a")], True)
+    before = lease.times_stored
+    pod.leases.clear()
+    lease.renew_soon()
+    wait_until(lambda: lease.times_stored != before)
+    assert list(pod.leases.values()) == [{b"1": ["a:f"]}]
+    calls = len(pod.calls)
+    assert lease.restore(before)
+    assert len(pod.calls) == calls
+    assert not lease.restore(lease.times_stored)
+
+
+def test_a_database_that_was_away_gets_the_functions_soon(monkeypatch):
+    monkeypatch.setattr("appdb.client.leases._SOON_S", 0.01)
+    pod = Pod()
+    lease = Lease(pod)
+    call, asked = pod.call, []
+
+    def sleeps(*args):
+        asked.append(args)
+        raise Error("The database sleeps.", "Start it.", "database_not_available")
+
+    lease.keep({"a": b"1"}, [document("a")], True)
+    pod.call = sleeps
+    lease._renewed_at = 0
+    lease.renew_soon()
+    wait_until(lambda: len(asked) > 2)
+    pod.leases.clear()
+    pod.call = call
+    wait_until(lambda: pod.leases)
+    assert list(pod.leases.values()) == [{b"1": ["a:f"]}]
+
+
+def wait_until(is_so):
+    ends = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.005)
+
+
 def test_old_functions_of_queries_are_forgotten_and_those_of_columns_stay():
     pod = Pod()
     lease = Lease(pod)
@@ -125,7 +170,7 @@ def test_a_forked_process_has_a_lease_of_its_own():
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.write(write, b"own" if database.lease() is not mine and not database._restore() else b"shared")
+        os.write(write, b"own" if database.lease() is not mine and database._living_lease() is database.lease() else b"shared")
         os._exit(0)
     os.waitpid(pid, 0)
     assert os.read(read, 10) == b"own"

@@ -33,9 +33,14 @@ export function isProgramModule(module: string): boolean {
   return MODULE.test(module);
 }
 
+/** The module of a function, by its id. */
+export function programModuleOf(id: string): string {
+  return id.split(":")[0] ?? "";
+}
+
 /** Whether a function is of a program, by its id. */
 export function isProgramFunction(id: string): boolean {
-  return isProgramModule(id.split(":")[0] ?? "");
+  return isProgramModule(programModuleOf(id));
 }
 
 /** A function's name for people: `summarize` for one of a program; others keep their id. */

@@ -28,7 +28,7 @@ class Connection:
     def __init__(self, find):
         self._find = find
         self._pool = _Pool()
-        self.restore = None  # Stores functions of the program again; returns whether the database had lost them.
+        self.lease = lambda: None  # Functions of the program in a hosted database, if there are some.
         self.takes_columns = None  # Whether the server knows frames of columns; None: it was not asked.
 
     def call(self, method, path, document=None, query=None, headers=None):
@@ -59,7 +59,11 @@ class Connection:
         bytes, or an iterator of bytes, which is sent as it is made. `write` is what the request may have changed when its
         connection breaks; None for a read.
         """
+        lease = None if path.startswith("/programs") else self.lease()
+        stored = None if lease is None else lease.times_stored
         server, raw = self._reach()
+        if lease is not None:
+            lease.renew_soon()
         full = path[1:] if path.startswith("//") else server.base + path
         if query:
             full += "?" + urllib.parse.urlencode(query)
@@ -90,16 +94,11 @@ class Connection:
         if response.status >= 300:
             with answer:
                 error = _refused(server, full, response, write)
-            if self._is_restored(path, error) and not is_stream:
+            is_lost = lease is not None and error.code in ("function_missing", "program_not_found")
+            if is_lost and lease.restore(stored) and not is_stream:
                 return self.send(method, path, body, query, headers, write)
             raise error
         return answer
-
-    def _is_restored(self, path, error):
-        """Whether a request failed because the database had lost functions of this program, which it has again."""
-        if error.code not in ("function_missing", "program_not_found") or path.startswith("/programs"):
-            return False
-        return self.restore is not None and self.restore()
 
     def _reach(self):
         server = self._find()

@@ -18,7 +18,7 @@ class Database:
     def __init__(self, target):
         self.target = target
         self.connection = Connection(lambda: find_server(target.organization, target.database))
-        self.connection.restore = self._restore
+        self.connection.lease = self._living_lease
         self.files = Files(self.connection)
         self.copied = frozenset()  # Ids of functions of modules, of which a hosted database has copies for queries.
         self._lease = None
@@ -37,9 +37,9 @@ class Database:
             self._lease = Lease(self.connection)
         return self._lease
 
-    def _restore(self):
-        """Stores the functions of this process again if the database has lost them. Returns whether it had."""
-        return self._lease is not None and self._lease.pid == os.getpid() and self._lease.restore()
+    def _living_lease(self):
+        """The lease of this process; None before its first function."""
+        return self._lease if self._lease is not None and self._lease.pid == os.getpid() else None
 
     def table_path(self, path, rest=""):
         """The path of a route of a table: `/tables/reports%2Fdocs/rows`."""

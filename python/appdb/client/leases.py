@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from base64 import b64encode
+from time import monotonic
 
 from appdb.declare.errors import Error
 
@@ -14,6 +15,8 @@ _BATCH_BYTES = 8_000_000
 _OF_QUERIES = 100
 #: Time for the last request of a program that ends.
 _END_S = 3
+#: A database that was away is asked again so soon. Requests of the program renew the lease when it was not for so long.
+_SOON_S = 5
 
 
 class Lease:
@@ -27,9 +30,12 @@ class Lease:
         self._seconds = 60
         self._modules = {}  # By name: (content, whether a column may call it).
         self._functions = {}  # Documents by id.
-        self._ending = threading.Event()
+        self._renewed_at = 0
+        self._due = threading.Event()  # The thread has something to do.
+        self._is_ending = False
         self._ended = threading.Event()
         self._thread = None
+        self.times_stored = 0  # How often everything was stored, so that a request knows whether this came after it.
 
     def keep(self, modules, functions, lasts):
         """Stores functions: contents by name of module, and their documents. `lasts`: a column may call them. Raises Error."""
@@ -44,9 +50,19 @@ class Lease:
             if self._thread is None:
                 self._start()
 
-    def restore(self):
-        """Renews the lease, and stores everything again if the database has lost it. Returns whether it had. Raises Error."""
+    def renew_soon(self):
+        """Makes the thread renew the lease, unless it did a moment ago: a request of the program waits for its functions."""
+        if self._thread is not None and monotonic() - self._renewed_at > _SOON_S:
+            self._due.set()
+
+    def restore(self, since=None):
+        """Renews the lease, and stores everything again if the database has lost it. Raises Error.
+
+        Returns whether it had. `since`: `times_stored` before the request that failed; the thread may have been faster.
+        """
         with self._lock:
+            if since is not None and self.times_stored != since:
+                return True
             if self._id is None:
                 return False
             try:
@@ -71,6 +87,7 @@ class Lease:
         self._id = None
         contents = {name: content for name, (content, _) in self._modules.items()}
         self._send_all(contents, list(self._functions.values()))
+        self.times_stored += 1
 
     def _send_all(self, modules, functions):
         """Sends modules in requests of a limited size, each with the documents of its functions."""
@@ -95,6 +112,7 @@ class Lease:
         else:
             lease = self._connection.call("PUT", f"/programs/{self._id}", body)
         self._id, self._seconds = lease["program"], lease["lease_seconds"]
+        self._renewed_at = monotonic()
 
     def _forget(self):
         """Begins another lease without the oldest functions of queries, when they are many."""
@@ -114,11 +132,17 @@ class Lease:
         atexit.register(self._end)
 
     def _renew(self):
-        while not self._ending.wait(self._seconds / 3):
+        pause = self._seconds / 3
+        while True:
+            self._due.wait(pause)
+            self._due.clear()
+            if self._is_ending:
+                break
             try:
                 self.restore()
+                pause = self._seconds / 3
             except Exception:
-                continue  # The database sleeps, or its server is away: the next time may succeed.
+                pause = min(_SOON_S, self._seconds / 3)  # The database sleeps, or its server is away.
         try:
             if self._id is not None:
                 self._connection.call("DELETE", f"/programs/{self._id}")
@@ -129,5 +153,6 @@ class Lease:
 
     def _end(self):
         if self.pid == os.getpid():
-            self._ending.set()
+            self._is_ending = True
+            self._due.set()
             self._ended.wait(_END_S)

@@ -12,7 +12,7 @@ from appdb.client.errors import NotFoundError
 from appdb.client.model_differences import refuse_different
 from appdb.client.model_tables import ModelTable
 from appdb.client.paths import folder_path
-from appdb.client.progress import Progress
+from appdb.client.progress import Progress, tell_that_it_continues
 from appdb.declare.arguments import checked
 from appdb.declare.declaring import Phase
 from appdb.declare.errors import later, listed
@@ -123,13 +123,19 @@ def _update_local(base, target, database, allow_destructive, on_error):
     body["catalog_version"] = plan["catalog_version"]
     body["allow_destructive"] = allow_destructive
     body["on_error"] = on_error
-    progress = Progress(f"update {target}")
-    done = database.connection.events(
-        "//v1/schema/apply",
-        body,
-        lambda line: progress.at(line["rows_done"], line["rows_total"]),
-        fill_of("the update", database.target.text),
-    )
+    what = f"update {target}"
+    progress, job = Progress(what), None
+
+    def at(line):
+        nonlocal job
+        job = line["job"]
+        progress.at(line["rows_done"], line["rows_total"])
+
+    try:
+        done = database.connection.events("//v1/schema/apply", body, at, fill_of("the update", database.target.text))
+    except KeyboardInterrupt:
+        tell_that_it_continues(what, database.target.text, job)
+        raise
     progress.end()
     return done["plan"]
 

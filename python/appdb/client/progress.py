@@ -36,9 +36,9 @@ class Progress:
 
 def tell_that_it_continues(what, target, job):
     """Says on stderr that an interrupted change continues in the database, and how to see and cancel it."""
-    see = f"cli jobs list {target}" if job is None else f"cli jobs cancel {target} {job}"
-    verb = "See its jobs" if job is None else "Cancel it"
-    sys.stderr.write(f"\n{what} was not cancelled and continues in the database. {verb}: {see}\n")
+    cancel = f"cli jobs cancel {target} {'<id>' if job is None else job}"
+    sys.stderr.write(f"\n{what} was not cancelled and continues in the database.\n")
+    sys.stderr.write(f"Check its progress, or cancel it: cli jobs list {target}; {cancel}\n")
     sys.stderr.flush()
 
 

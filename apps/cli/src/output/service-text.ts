@@ -32,9 +32,15 @@ interface ServiceFacts {
   readonly routes: HostedService["routes"];
 }
 
+/** A service without a process yet: its daemon has just started, and starts PostgreSQL first. */
+function whyWaits({ pid, restarts, started_at: startedAt, state }: ServiceRecord): readonly string[] {
+  const isFirst = state === "STARTING" && pid === null && startedAt === null && restarts === 0;
+  return isFirst ? ["waits for the daemon, which is starting"] : [];
+}
+
 function factsOfLocal(service: ServiceRecord): ServiceFacts {
   return {
-    facts: [...(service.pid === null ? [] : [`pid ${service.pid}`]), service.app_file],
+    facts: [...whyWaits(service), ...(service.pid === null ? [] : [`pid ${service.pid}`]), service.app_file],
     error:
       service.error === null
         ? null

@@ -6,14 +6,14 @@ import { LOCAL_API } from "@appdb/contract/routes/local-api";
 import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import { listLimits } from "@appdb/contract/service-limits";
 import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
-import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
+import { cancelJob } from "@appdb/engine/background/list-jobs";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
-import { folderSchema } from "@appdb/engine/target";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
+import { listJobsOf } from "../databases/list-jobs-of.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
 import { mediaHandlers } from "../media/store-handlers.ts";
@@ -131,8 +131,8 @@ function jobHandlers(
     errors: async ({ query }) => ({ tables: await findErrors(open, query) }),
     jobList: async ({ query: { all, target: text } }) => {
       const { sql, name, target } = await open(text);
-      const folder = target.folders.length === 0 ? null : folderSchema(target.text);
-      return { jobs: [...(await listJobs(sql, { database: name, folder, all: all === "1" }))] };
+      const of = { sql, uri: name, path: target.folders.join("/"), all: all === "1" };
+      return { jobs: [...(await listJobsOf(of))] };
     },
     jobCancel: async ({ body: { id, target } }) => {
       const { sql } = await open(target);

@@ -17,7 +17,10 @@ export function tableChangeHandlers(
       const { name, sql } = await openKnown(deps, db);
       return await readDefinition({ sql, uri: name }, table);
     },
-    historyList: async ({ params: { db }, query }) => await readHistory((await openKnown(deps, db)).sql, query),
+    historyList: async ({ params: { db }, query }) => {
+      const { name, sql } = await openKnown(deps, db);
+      return await readHistory({ sql, uri: name }, query);
+    },
     tableChange: async ({ body, params: { db } }) => {
       const target = parseLocalTarget(db);
       const open = async (isFirst: boolean) => {

@@ -29,6 +29,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+const nothing = async () => new Set<string>();
 const foldersOf = (runtime: Runtime) => runtime.library_paths.slice(1);
 
 async function withProgram(work: (program: ChildProcess & { readonly pid: number }) => Promise<void>): Promise<void> {
@@ -49,7 +50,7 @@ async function end(child: ChildProcess): Promise<void> {
 test("stores content under a name of its own and never reads it", async () => {
   await withProgram(async ({ pid }) => {
     storeProgram(programs, { pid, modules: [CONTENT] });
-    const [place = ""] = foldersOf(programs.extend(RUNTIME, ["app", MODULE]));
+    const [place = ""] = foldersOf(await programs.extend(RUNTIME, ["app", MODULE]));
     expect(readdirSync(place).sort()).toEqual([`${MODULE}.content`, `${MODULE}.py`]);
     expect(readFileSync(join(place, `${MODULE}.content`), "utf8")).toBe(CONTENT);
     expect(statSync(place).mode & 0o777).toBe(0o700);
@@ -60,8 +61,8 @@ test("stores content under a name of its own and never reads it", async () => {
 test("leaves workers without such functions alone", async () => {
   await withProgram(async ({ pid }) => {
     storeProgram(programs, { pid, modules: [CONTENT] });
-    expect(programs.extend(RUNTIME, ["app"])).toBe(RUNTIME);
-    expect(foldersOf(programs.extend(RUNTIME, [programModule("0".repeat(64))]))).toEqual([]);
+    expect(await programs.extend(RUNTIME, ["app"])).toBe(RUNTIME);
+    expect(foldersOf(await programs.extend(RUNTIME, [programModule("0".repeat(64))]))).toEqual([]);
   });
 });
 
@@ -70,18 +71,30 @@ test("deletes the code of an ended program and keeps that of others", async () =
     await withProgram(async (second) => {
       storeProgram(programs, { pid: first.pid, modules: [CONTENT] });
       storeProgram(programs, { pid: second.pid, modules: [CONTENT] });
-      expect(programs.sweep()).toBe(false);
-      const both = foldersOf(programs.extend(RUNTIME, [MODULE]));
+      expect(await programs.sweep(nothing)).toBe(false);
+      const both = foldersOf(await programs.extend(RUNTIME, [MODULE]));
       expect(both).toHaveLength(2);
       await end(first);
-      const [left = ""] = foldersOf(programs.extend(RUNTIME, [MODULE]));
-      expect(programs.sweep()).toBe(true);
+      const [left = ""] = foldersOf(await programs.extend(RUNTIME, [MODULE]));
+      expect(await programs.sweep(nothing)).toBe(true);
       expect(both.filter((one) => existsSync(one))).toEqual([left]);
       await end(second);
-      expect(programs.sweep()).toBe(true);
-      expect(foldersOf(programs.extend(RUNTIME, [MODULE]))).toEqual([]);
+      expect(await programs.sweep(nothing)).toBe(true);
+      expect(foldersOf(await programs.extend(RUNTIME, [MODULE]))).toEqual([]);
     });
   });
+});
+
+test("a job keeps the code of an ended program, which other work does not get", async () => {
+  await withProgram(async (program) => {
+    storeProgram(programs, { pid: program.pid, modules: [CONTENT] });
+    await end(program);
+  });
+  expect(await programs.sweep(async () => new Set([MODULE]))).toBe(false);
+  expect(foldersOf(await programs.extend(RUNTIME, [MODULE]))).toEqual([]);
+  expect(foldersOf(await programs.extend(RUNTIME, [MODULE], { for_job: true }))).toHaveLength(1);
+  expect(await programs.sweep(nothing)).toBe(true);
+  expect(foldersOf(await programs.extend(RUNTIME, [MODULE], { for_job: true }))).toEqual([]);
 });
 
 test("refuses a process that does not run", async () => {

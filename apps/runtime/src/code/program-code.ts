@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { join, parse } from "node:path";
 import { isProgramModule, programModule } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
 import { makePrivateFolder } from "@appdb/system/files/private-folder";
@@ -21,11 +21,20 @@ load(globals())
 export class ProgramCode {
   readonly #folder: string;
   readonly #isAlive: (owner: string) => boolean;
+  readonly #returned: (modules: readonly string[]) => Promise<void>;
 
-  /** `isAlive`: whether an owner, the name of a folder, still runs. */
-  constructor(folder: string, isAlive: (owner: string) => boolean) {
+  /**
+   * `isAlive`: whether an owner, the name of a folder, still runs. `returned` waits for modules that running programs are
+   * about to store.
+   */
+  constructor(
+    folder: string,
+    isAlive: (owner: string) => boolean,
+    returned: (modules: readonly string[]) => Promise<void> = async () => undefined,
+  ) {
     this.#folder = folder;
     this.#isAlive = isAlive;
+    this.#returned = returned;
   }
 
   /** Stores modules of an owner, whose name is not of a caller's making. @throws disk_full */
@@ -41,22 +50,37 @@ export class ProgramCode {
     }
   }
 
-  /** A runtime whose workers also import these modules of programs. Modules of ended programs are missing there. */
-  extend(runtime: Runtime, modules: readonly string[]): Runtime {
+  /**
+   * A runtime whose workers also import these modules of programs. Those of ended programs are missing there, unless it is
+   * `for_job`: an unfinished job keeps them.
+   */
+  async extend(
+    runtime: Runtime,
+    modules: readonly string[],
+    { for_job: isForJob = false }: { readonly for_job?: boolean } = {},
+  ): Promise<Runtime> {
     const wanted = modules.filter(isProgramModule);
     if (wanted.length === 0) return runtime;
+    await this.#returned(wanted);
     const folders = this.#owners()
-      .filter((owner) => this.#isAlive(owner))
+      .filter((owner) => isForJob || this.#isAlive(owner))
       .map((owner) => join(this.#folder, owner))
       .filter((folder) => wanted.some((module) => existsSync(join(folder, `${module}.py`))));
     return { ...runtime, library_paths: [...runtime.library_paths, ...folders] };
   }
 
-  /** Deletes the code of programs that have ended; returns whether there was any. */
-  sweep(): boolean {
+  /** Deletes the code of programs that have ended, except that which jobs need; returns whether there was any. */
+  async sweep(neededByJobs: () => Promise<ReadonlySet<string>>): Promise<boolean> {
     const ended = this.#owners().filter((owner) => !this.#isAlive(owner));
-    for (const owner of ended) rmSync(join(this.#folder, owner), { recursive: true, force: true });
-    return ended.length > 0;
+    if (ended.length === 0) return false;
+    const needed = await neededByJobs();
+    const unneeded = ended.filter((owner) => !this.#modulesOf(owner).some((module) => needed.has(module)));
+    for (const owner of unneeded) rmSync(join(this.#folder, owner), { recursive: true, force: true });
+    return unneeded.length > 0;
+  }
+
+  #modulesOf(owner: string): string[] {
+    return readdirSync(join(this.#folder, owner)).map((file) => parse(file).name);
   }
 
   #owners(): string[] {

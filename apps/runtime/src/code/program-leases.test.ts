@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ManifestFunction, manifestSchema } from "@appdb/contract/manifest";
 import { PROGRAM_LEASE_SECONDS } from "@appdb/contract/routes/programs";
 import type { Runtime } from "@appdb/contract/runtime";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { createSilentLog } from "@appdb/testkit/silent-log";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { moduleOf } from "./program-code.ts";
 import { ProgramLeases } from "./program-leases.ts";
+import { ProgramReturns } from "./program-returns.ts";
 
 const RUNTIME: Runtime = { python: "python", python_source: "", project_root: "/", library_paths: [], env: {} };
 const LIMITS = { programs: 20, program_modules: 10, program_functions: 50, program_bytes: 1_000 };
@@ -40,11 +42,24 @@ let parent: string;
 let folder: string;
 let now: number;
 let changes: number;
+let needed: ReadonlySet<string>;
 let leases: ProgramLeases;
+let returns: ProgramReturns;
 
 function open(): ProgramLeases {
   const clock = { now: () => now };
-  return new ProgramLeases({ folder, clock, limits: LIMITS, python: "3.11", onChange: () => void changes++ });
+  const log = createSilentLog();
+  returns = new ProgramReturns({ file: join(parent, "program-modules.json"), log });
+  return new ProgramLeases({
+    folder,
+    returns,
+    clock,
+    limits: LIMITS,
+    python: "3.11",
+    neededByJobs: async () => needed,
+    log,
+    onChange: () => void changes++,
+  });
 }
 
 beforeEach(() => {
@@ -52,16 +67,18 @@ beforeEach(() => {
   folder = join(parent, "programs");
   now = 0;
   changes = 0;
+  needed = new Set();
   leases = open();
 });
 afterEach(() => {
+  returns[Symbol.dispose]();
   leases[Symbol.dispose]();
   rmSync(parent, { recursive: true, force: true });
 });
 
-const pathsOf = (module: string) => leases.code.extend(RUNTIME, [module]).library_paths;
+const pathsOf = async (module: string) => (await leases.code.extend(RUNTIME, [module])).library_paths;
 
-test("a lease that is renewed keeps its functions, and another one ends", () => {
+test("a lease that is renewed keeps its functions, and another one ends", async () => {
   const [kept, lost] = [leases.store(sent([ONE]), null), leases.store(sent([TWO]), null)];
   expect(kept).toMatchObject({ lease_seconds: PROGRAM_LEASE_SECONDS });
   now += (PROGRAM_LEASE_SECONDS - 1) * 1_000;
@@ -69,9 +86,9 @@ test("a lease that is renewed keeps its functions, and another one ends", () => 
   now += 2_000;
   expect(leases.find(`${moduleOf(ONE)}:summarize`)).toBeDefined();
   expect(leases.find(`${moduleOf(TWO)}:summarize`)).toBeUndefined();
-  expect(pathsOf(moduleOf(TWO))).toEqual([]);
+  expect(await pathsOf(moduleOf(TWO))).toEqual([]);
   changes = 0;
-  leases.sweep();
+  await leases.sweep();
   expect([readdirSync(folder), changes]).toEqual([[folderOf(kept)], 1]);
   expect(() => leases.renew(lost.program, sent([]), null)).toThrow(
     expect.objectContaining({ code: "program_not_found" }),
@@ -86,14 +103,25 @@ test("stores more under a lease, and each content once", () => {
   expect(readFileSync(join(folder, folderOf({ program }), `${moduleOf(TWO)}.content`), "utf8")).toBe(TWO);
 });
 
-test("two programs keep the same function apart", () => {
+test("two programs keep the same function apart", async () => {
   const [first, second] = [leases.store(sent([ONE]), null), leases.store(sent([ONE]), null)];
-  expect(pathsOf(moduleOf(ONE))).toHaveLength(2);
-  leases.end(first.program);
-  expect(pathsOf(moduleOf(ONE))).toEqual([join(folder, folderOf(second))]);
+  expect(await pathsOf(moduleOf(ONE))).toHaveLength(2);
+  await leases.end(first.program);
+  expect(await pathsOf(moduleOf(ONE))).toEqual([join(folder, folderOf(second))]);
   expect(leases.find(`${moduleOf(ONE)}:summarize`)).toBeDefined();
-  leases.end(second.program);
-  leases.end(second.program);
+  await leases.end(second.program);
+  await leases.end(second.program);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a job keeps functions of an ended lease, and queries do not find them", async () => {
+  const { program } = leases.store(sent([ONE]), null);
+  needed = new Set([moduleOf(ONE)]);
+  await leases.end(program);
+  expect(leases.find(`${moduleOf(ONE)}:summarize`)).toBeUndefined();
+  expect(readdirSync(folder)).toEqual([folderOf({ program })]);
+  needed = new Set();
+  await leases.sweep();
   expect(readdirSync(folder)).toEqual([]);
 });
 
@@ -105,9 +133,79 @@ test("remembers the project files of the last renewal", () => {
 
 test("keeps nothing of an earlier process", () => {
   leases.store(sent([ONE]), null);
+  restart();
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+function restart(): void {
+  returns[Symbol.dispose]();
   leases[Symbol.dispose]();
   leases = open();
-  expect(readdirSync(folder)).toEqual([]);
+}
+
+/** Whether work that calls a function still waits for it. */
+async function waits(content: string): Promise<boolean> {
+  const done = leases.returned([`${moduleOf(content)}:summarize`]).then(() => false);
+  return await Promise.race([done, new Promise<true>((resolve) => setImmediate(resolve, true))]);
+}
+
+test("after a start, work waits for the function of a program that still runs", async () => {
+  leases.store(sent([ONE]), null);
+  restart();
+  returns.begin();
+  const runtime = leases.code.extend(RUNTIME, [moduleOf(ONE)]);
+  expect([await waits(ONE), await waits(TWO)]).toEqual([true, false]);
+  leases.store(sent([ONE]), null);
+  expect((await runtime).library_paths).toHaveLength(1);
+  expect(await waits(ONE)).toBe(false);
+});
+
+test("two starts in a row wait for the same programs", async () => {
+  leases.store(sent([ONE]), null);
+  leases.store(sent([TWO]), null);
+  restart();
+  leases.store(sent([ONE]), null);
+  restart();
+  expect([await waits(ONE), await waits(TWO)]).toEqual([true, true]);
+});
+
+test("work does not wait for programs that ended before the stop", async () => {
+  const { program } = leases.store(sent([ONE]), null);
+  leases.store(sent([TWO]), null);
+  await leases.end(program);
+  now += PROGRAM_LEASE_SECONDS * 1_000;
+  await leases.sweep();
+  restart();
+  expect([await waits(ONE), await waits(TWO)]).toEqual([false, false]);
+});
+
+test("the wait for a program that does not return ends, and a stop ends it at once", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    leases.store(sent([ONE]), null);
+    restart();
+    returns.begin();
+    const stopped = leases.returned([`${moduleOf(ONE)}:summarize`]);
+    restart();
+    await stopped;
+    returns.begin();
+    expect(await waits(ONE)).toBe(true);
+    const waited = leases.returned([`${moduleOf(ONE)}:summarize`]);
+    vi.advanceTimersByTime(PROGRAM_LEASE_SECONDS * 1_000);
+    await waited;
+    // the next start does not wait for it again
+    restart();
+    expect(await waits(ONE)).toBe(false);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("names that cannot be read delay no work", async () => {
+  leases.store(sent([ONE]), null);
+  writeFileSync(join(parent, "program-modules.json"), "[");
+  restart();
+  expect(await waits(ONE)).toBe(false);
 });
 
 test("refuses another Python with both versions", () => {
@@ -130,11 +228,11 @@ test.each([
   expect(leases.find(wrong.id) === undefined || wrong.module === moduleOf(TWO)).toBe(true);
 });
 
-test.each(["", "..", "../other", "/etc", "a/b", "f".repeat(32)])("does not know the lease %j", (program) => {
+test.each(["", "..", "../other", "/etc", "a/b", "f".repeat(32)])("does not know the lease %j", async (program) => {
   expect(() => leases.renew(program, sent([ONE]), null)).toThrow(
     expect.objectContaining({ code: "program_not_found" }),
   );
-  leases.end(program);
+  await leases.end(program);
   expect(readdirSync(parent)).toEqual([]);
 });
 

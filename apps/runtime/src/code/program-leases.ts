@@ -3,14 +3,17 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { ManifestFunction } from "@appdb/contract/manifest";
+import { programModuleOf } from "@appdb/contract/program-code";
 import {
   PROGRAM_LEASE_SECONDS,
   type PROGRAM_LIMITS,
   type ProgramCodeRequest,
   type ProgramLease,
 } from "@appdb/contract/routes/programs";
-import type { Clock } from "@appdb/engine/ports";
+
+import type { Clock, Logger } from "@appdb/engine/ports";
 import { moduleOf, ProgramCode } from "./program-code.ts";
+import type { ProgramReturns } from "./program-returns.ts";
 
 const SWEEP_MS = 5_000;
 
@@ -32,6 +35,11 @@ export interface ProgramLeasesDeps {
   readonly limits: typeof PROGRAM_LIMITS;
   /** `3.12`: the Python of the database's workers, if it is known. */
   readonly python: string | undefined;
+  /** Functions that programs store again after a start. */
+  readonly returns: Pick<ProgramReturns, "keep" | "wait">;
+  /** Modules that unfinished jobs call: they outlive the program. */
+  readonly neededByJobs: () => Promise<ReadonlySet<string>>;
+  readonly log: Logger;
   /** Called when functions have ended or were added: workers may have been started with or without them. */
   readonly onChange: () => void;
 }
@@ -44,7 +52,7 @@ export interface LeasedFunction {
 
 /**
  * Functions of programs that run elsewhere. A program has them under a lease, which ends unless the program renews it.
- * Nothing outlives this process: programs store their functions again.
+ * No code outlives this process: programs store their functions again, and work that calls them waits (`ProgramReturns`).
  */
 export class ProgramLeases implements Disposable {
   readonly code: ProgramCode;
@@ -55,11 +63,17 @@ export class ProgramLeases implements Disposable {
 
   constructor(deps: ProgramLeasesDeps) {
     this.#deps = deps;
-    this.code = new ProgramCode(deps.folder, (owner) => this.#living(owner) !== undefined);
+    this.code = new ProgramCode(
+      deps.folder,
+      (owner) => this.#living(owner) !== undefined,
+      (modules) => deps.returns.wait(modules),
+    );
     if (existsSync(deps.folder)) {
       for (const name of readdirSync(deps.folder)) rmSync(join(deps.folder, name), { recursive: true, force: true });
     }
-    this.#timer = setInterval(() => this.sweep(), SWEEP_MS);
+    this.#timer = setInterval(() => {
+      this.sweep().catch((error: unknown) => deps.log.warn({ err: error }, "looking for ended programs failed"));
+    }, SWEEP_MS);
     this.#timer.unref();
   }
 
@@ -80,8 +94,15 @@ export class ProgramLeases implements Disposable {
   }
 
   /** Ends a lease, also one that has ended. */
-  end(program: string): void {
-    if (this.#leases.delete(ownerOf(program))) this.sweep();
+  async end(program: string): Promise<void> {
+    if (!this.#leases.delete(ownerOf(program))) return;
+    this.#tellModules();
+    await this.sweep();
+  }
+
+  /** Waits for functions that running programs are about to store again, by id. */
+  async returned(ids: readonly string[]): Promise<void> {
+    await this.#deps.returns.wait(ids.map(programModuleOf));
   }
 
   /** A function of a living lease; undefined: no program that runs has stored it. */
@@ -95,11 +116,11 @@ export class ProgramLeases implements Disposable {
   }
 
   /** Deletes the functions of leases that have ended. */
-  sweep(): void {
-    for (const owner of this.#leases.keys()) {
-      if (this.#living(owner) === undefined) this.#leases.delete(owner);
-    }
-    if (this.code.sweep()) this.#deps.onChange();
+  async sweep(): Promise<void> {
+    const expired = [...this.#leases.keys()].filter((owner) => this.#living(owner) === undefined);
+    for (const owner of expired) this.#leases.delete(owner);
+    if (expired.length > 0) this.#tellModules();
+    if (await this.code.sweep(this.#deps.neededByJobs)) this.#deps.onChange();
   }
 
   [Symbol.dispose](): void {
@@ -141,8 +162,15 @@ export class ProgramLeases implements Disposable {
     for (const [id, one] of described) lease.functions.set(id, one);
     lease.expires_at = this.#deps.clock.now() + PROGRAM_LEASE_SECONDS * 1_000;
     this.#leases.set(owner, lease);
-    if (added.size > 0) this.#deps.onChange();
+    if (added.size > 0) {
+      this.#tellModules();
+      this.#deps.onChange();
+    }
     return { program, lease_seconds: PROGRAM_LEASE_SECONDS };
+  }
+
+  #tellModules(): void {
+    this.#deps.returns.keep([...this.#leases.values()].flatMap(({ modules }) => [...modules.keys()]));
   }
 
   #checkPython(theirs: string): void {

@@ -15,6 +15,7 @@ import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { HostedChangeCode } from "../code/hosted-change-code.ts";
 import { ProgramLeases } from "../code/program-leases.ts";
+import { ProgramReturns } from "../code/program-returns.ts";
 import { TreeManifests } from "../code/tree-manifests.ts";
 import { createTreeRuntimes, type TreeRuntimes } from "../code/tree-runtimes.ts";
 import { DatabaseReads } from "../data-reads/database-reads.ts";
@@ -118,11 +119,15 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
   const changes = new HostedChangeCode(join(spec.data_folder, "change-code.json"));
   const folder = join(spec.data_folder, "manifests");
   const manifests = new TreeManifests({ folder, runtimes, changes, log });
+  const returns = new ProgramReturns({ file: join(spec.data_folder, "program-modules.json"), log });
   const programs = new ProgramLeases({
     folder: join(spec.data_folder, PROGRAMS_FOLDER),
+    returns,
     clock: steady,
     limits: PROGRAM_LIMITS,
     python: spec.runtime.python_version,
+    neededByJobs: () => databases.programModules(),
+    log,
     onChange() {
       queryWorkers.endUnused();
       writes.endPrograms();
@@ -262,6 +267,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       await tellMediaLimit(superuser, mediaLimit);
       await upgradeCatalog(sql, migrations);
       psql.collect();
+      returns.begin();
     });
     return prepared;
   };
@@ -319,6 +325,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
+      returns[Symbol.dispose]();
       programs[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();

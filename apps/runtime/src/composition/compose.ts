@@ -66,7 +66,7 @@ export interface DaemonDeps {
   readonly scratch: ScratchDatabases;
   readonly programs: ProgramCode;
   /** Deletes the functions of programs that have ended, and ends the workers that have them. */
-  sweepPrograms(): void;
+  sweepPrograms(): Promise<void>;
   /** Maximum size of a request body that is read into memory. */
   readonly body_bytes: number;
   closeWrites(): Promise<void>;
@@ -267,8 +267,8 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     },
     manifests,
     programs,
-    sweepPrograms() {
-      if (!programs.sweep()) return;
+    async sweepPrograms() {
+      if (!(await programs.sweep(() => databases.programModules()))) return;
       queryWorkers.endUnused();
       for (const one of writes.values()) one.endPrograms();
     },

@@ -1,4 +1,3 @@
-import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { deleteFolder, storeFolder } from "@appdb/engine/catalog/folders";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
@@ -6,113 +5,29 @@ import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { APP, openPsqlBench, ROWS } from "../testing/psql-bench.ts";
 import { SQL_ATTACKS } from "../testing/sql-attacks.ts";
 import { PsqlSessions } from "./psql-sessions.ts";
-import { SqlReads } from "./sql-reads.ts";
 
-const APP = `
-from typing import Iterator, TypedDict
+type Bench = Awaited<ReturnType<typeof openPsqlBench<TestApplication>>>;
 
-import appdb as db
-from appdb.serving import Router
-
-Base = db.model_base()
-
-
-class Word(TypedDict):
-    word: str
-
-
-@db.iterator
-def words(text: str) -> Iterator[Word]:
-    for word in text.split():
-        yield {"word": word}
-
-
-@db.udf
-def shout(text: str) -> str:
-    return text.upper()
-
-
-class Doc(Base, name="docs"):
-    id = db.Column(type=db.Int, primary_key=True)
-    title: db.String
-    price: db.Float | None
-    made: db.Timestamp | None
-    day: db.Date | None
-    pair: db.Array[(2,), "float64"] | None
-    loud = shout(title)
-    length = title.len()
-
-
-class Words(Base, name="words", base=Doc, iterator=words(Doc.title)):
-    twice = word + word
-
-
-r = Router(name="q")
-r.add_insert_route(Doc, path="/docs")
-`;
-
-let app: TestApplication;
-let reads: SqlReads;
-let sessions: PsqlSessions;
-let database: string;
-let isFull = false;
-
+let opened: TestApplication;
+let bench: Bench;
 beforeAll(async () => {
-  app = await openTestApplication(APP);
-  await app.post("/docs", [
-    { id: 1, title: "one apple", price: 3 },
-    { id: 2, title: "two", price: 7.5 },
-    { id: 3, title: "three", price: 50 },
-  ]);
-  await app.sql.query({ text: "create table unlisted (a int)" });
-  database = new URL(app.dsn).pathname.slice(1);
-  const common = { database, dsn: app.dsn, sql: app.sql, superuser_dsn: app.dsn, log: createSilentLog() };
-  reads = new SqlReads({
-    ...common,
-    max_row_bytes: DEFAULT_LIMITS.result_bytes,
-    application_name: "test",
-    limits: DEFAULT_LIMITS,
-  });
-  sessions = new PsqlSessions({
-    ...common,
-    sql_reads: reads,
-    admitWrites: async () => {
-      if (isFull) throw new Error("full");
-    },
-  });
+  opened = await openTestApplication(APP);
+  await opened.post("/docs", ROWS);
+  bench = await openPsqlBench({ app: opened, log: createSilentLog() });
 });
 afterAll(async () => {
-  await sessions?.[Symbol.asyncDispose]();
-  await reads?.[Symbol.asyncDispose]();
-  await app?.[Symbol.asyncDispose]();
+  await bench?.[Symbol.asyncDispose]();
+  await opened?.[Symbol.asyncDispose]();
 });
 
-/** Opens a session, and runs statements in it as psql would: each on its own, with the settings that an attacker chooses. */
-async function openSession(writes = false, folder = "") {
-  const session = await sessions.open({ folder, writes });
-  const dsn = withLogin(app.dsn, { user: session.user, password: session.password });
-  const pool = createPgPool({ dsn, max: 1, application_name: "test", log: createSilentLog() });
-  return {
-    session,
-    run: async (text: string, before = "select 1") =>
-      await pool.withConnection(async (connection) => {
-        await connection.query({ text: before });
-        return (await connection.query({ text })).rows;
-      }),
-    async [Symbol.asyncDispose]() {
-      await pool[Symbol.asyncDispose]();
-      await sessions.close(session);
-    },
-  };
-}
-
-async function one(text: string): Promise<string | null | undefined> {
-  return (await app.sql.query({ text })).rows[0]?.[0];
-}
-
-const roles = () => one("select count(*) from pg_roles where rolname like 'psql\\_%'");
+const app = () => opened;
+const sessions = () => bench.sessions;
+const one: Bench["one"] = (text) => bench.one(text);
+const openSession: Bench["openSession"] = (...as) => bench.openSession(...as);
+const roles = () => bench.roles();
 
 test("a session reads tables by their names, and its role is gone when it ends", async () => {
   {
@@ -125,7 +40,7 @@ test("a session reads tables by their names, and its role is gone when it ends",
 });
 
 test("a session needs a folder of the database", async () => {
-  const open = (folder: string) => sessions.open({ folder, writes: false });
+  const open = (folder: string) => sessions().open({ folder, writes: false });
   await expect(open("none")).rejects.toMatchObject({
     code: "folder_not_found",
     message: "The database has no folder none.",
@@ -135,20 +50,20 @@ test("a session needs a folder of the database", async () => {
     code: "folder_not_found",
     message: "docs is a table, and a folder is expected.",
   });
-  await storeFolder(app.sql, "reports/old");
+  await storeFolder(app().sql, "reports/old");
   await expect(open("none")).rejects.toMatchObject({ hint: "Its folders are: reports/old" });
   for (const folder of ["reports", "reports/old"]) {
     await using session = await openSession(false, folder);
     expect(await session.run("show search_path")).toEqual([[expect.stringContaining(folder)]]);
   }
-  await deleteFolder(app.sql, "reports/old");
+  await deleteFolder(app().sql, "reports/old");
   expect(await roles()).toBe("0");
 });
 
 test("tables that an update adds can be read in an open session", async () => {
   await using session = await openSession();
-  await app.update(`${APP}\n\nclass Later(Base, name="later"):\n    name: db.String\n`);
-  const tunnel = await sessions.connect(session.session.id);
+  await app().update(`${APP}\n\nclass Later(Base, name="later"):\n    name: db.String\n`);
+  const tunnel = await sessions().connect(session.session.id);
   tunnel.socket.destroy();
   expect(await session.run("select count(*) from later")).toEqual([["0"]]);
 });
@@ -243,113 +158,28 @@ describe("attacks on a session that reads", () => {
   });
 });
 
-describe("a session that writes", () => {
-  test("inserts rows that a job completes as an insert would", async () => {
-    await using writer = await openSession(true);
-    await writer.run("insert into docs (id, title) values (10, 'ten apples'), (11, 'eleven')");
-    expect(await one("select _errors ->> 'loud' from docs where id = 10")).toBe("pending");
-    await app.finish([
-      String(await one("select id from appdb.jobs where kind = 'close_pending' and state = 'queued'")),
-    ]);
-    expect(await one("select concat(loud, ' ', length, ' ', _errors) from docs where id = 10")).toBe("TEN APPLES 10 ");
-    expect(
-      await one(
-        "select string_agg(twice, ' ' order by twice) from words where twice like '%ten%' or twice like 'app%'",
-      ),
-    ).toContain("tenten");
-  });
-
-  test("updates rows whose computed columns are computed again, and deletes them with their made rows", async () => {
-    await using writer = await openSession(true);
-    await writer.run("update docs set title = 'changed', price = 1 where id = 11");
-    await writer.run("update docs set title = title where id = 3");
-    expect(await one("select _errors from docs where id = 3")).toBe(null);
-    await app.finish([
-      String(await one("select id from appdb.jobs where kind = 'close_pending' and state = 'queued'")),
-    ]);
-    expect(await one("select concat(loud, ' ', length) from docs where id = 11")).toBe("CHANGED 7");
-    await writer.run("delete from docs where id in (10, 11)");
-    expect(await one("select count(*) from words where twice like '%ten%' or twice like 'changed%'")).toBe("0");
-  });
-
-  test.each([
-    "update docs set loud = 'x'",
-    "update docs set _errors = null",
-    "update docs set _row = uuidv7()",
-    "insert into docs (id, title, loud) values (20, 'x', 'y')",
-    "insert into words (twice) values ('x')",
-    "update words set twice = 'x'",
-    "delete from words",
-    "truncate docs",
-    "alter table docs disable trigger all",
-    "drop trigger appdb_psql_write on docs",
-    "create table t (a int)",
-    "drop table docs",
-    "insert into unlisted values (1)",
-    "delete from appdb.tables",
-    "update appdb.jobs set state = 'done'",
-    "set session_replication_role = replica",
-    "set role appdb_owner",
-    "create index on docs (price)",
-  ])("may not run %s", async (sql) => {
-    await using writer = await openSession(true);
-    await expect(writer.run(sql)).rejects.toMatchObject({ sqlstate: expect.stringMatching(/^42/) });
-  });
-
-  test.each([
-    "price = 'NaN'",
-    "price = '-Infinity'",
-    "made = 'infinity'",
-    "made = '0044-03-15 BC'",
-    "day = '10000-01-01'",
-    "pair = '{1,2,3}'",
-    "pair = '[0:1]={1,2}'",
-    "pair = '{1,null}'",
-    "pair = '{}'",
-  ])("refuses a value that its type does not have: %s", async (change) => {
-    await using session = await openSession(true);
-    await expect(session.run(`update docs set ${change} where id = 1`)).rejects.toThrow("is outside of its type");
-  });
-
-  test("takes the least and greatest values of types, and no value", async () => {
-    await using session = await openSession(true);
-    const least = "price = -1.7e308, made = '0001-01-01Z', day = '0001-01-01', pair = '{1,2}'";
-    const greatest = "price = 1.7e308, made = '9999-12-31T23:59:59.999999Z', day = '9999-12-31', pair = null";
-    for (const change of [least, greatest, "price = null, made = null, day = null, pair = null"])
-      expect(await session.run(`update docs set ${change} where id = 1 returning id`)).toEqual([["1"]]);
-  });
-
-  test("is refused while the disk is full, and writes of others need no trigger", async () => {
-    isFull = true;
-    await expect(sessions.open({ folder: "", writes: true })).rejects.toThrow("full");
-    isFull = false;
-    await app.post("/docs", [{ id: 30, title: "thirty" }]);
-    expect(await one("select concat(loud, _errors) from docs where id = 30")).toBe("THIRTY");
-  });
-});
-
 test("a fourth session at a time is refused, and one that ends makes room", async () => {
-  const opened = await Promise.all([1, 2, 3].map(() => sessions.open({ folder: "", writes: false })));
-  await expect(sessions.open({ folder: "", writes: false })).rejects.toMatchObject({ code: "overloaded" });
-  for (const session of opened) await sessions.close(session);
-  await sessions.close(await sessions.open({ folder: "", writes: false }));
-  await expect(sessions.connect(opened[0]?.id ?? "")).rejects.toMatchObject({ code: "not_found" });
+  const opened = await Promise.all([1, 2, 3].map(() => sessions().open({ folder: "", writes: false })));
+  await expect(sessions().open({ folder: "", writes: false })).rejects.toMatchObject({ code: "overloaded" });
+  for (const session of opened) await sessions().close(session);
+  await sessions().close(await sessions().open({ folder: "", writes: false }));
+  await expect(sessions().connect(opened[0]?.id ?? "")).rejects.toMatchObject({ code: "not_found" });
 });
 
 test("roles of a crashed server are dropped, and those of open sessions stay", async () => {
   const crashed = new PsqlSessions({
-    database,
-    dsn: app.dsn,
-    sql: app.sql,
-    superuser_dsn: app.dsn,
-    sql_reads: reads,
+    database: bench.database,
+    dsn: app().dsn,
+    sql: app().sql,
+    superuser_dsn: app().dsn,
+    sql_reads: bench.reads,
     log: createSilentLog(),
     admitWrites: async () => undefined,
   });
   await crashed.open({ folder: "", writes: false });
   await using open = await openSession();
   expect(await roles()).toBe("2");
-  sessions.collect();
+  sessions().collect();
   await eventually(async () => expect(await roles()).toBe("1"));
   expect(await open.run("select 1")).toEqual([["1"]]);
 });
@@ -365,14 +195,14 @@ test("a session's end closes its connections", async () => {
       await one(`select count(*) from pg_stat_activity where usename = '${open.session.user}' and state = 'active'`),
     ).toBe("1"),
   );
-  await sessions.close(open.session);
+  await sessions().close(open.session);
   await ended;
   expect(await roles()).toBe("0");
 });
 
 test("a session ends that holds the lock on its own role", async () => {
   const { session, run } = await openSession();
-  const again = withLogin(app.dsn, { user: session.user, password: session.password });
+  const again = withLogin(app().dsn, { user: session.user, password: session.password });
   await using waiting = createPgPool({ dsn: again, max: 1, application_name: "test", log: createSilentLog() });
   const free = "set statement_timeout = 0; set lock_timeout = 0; begin read write";
   await run("alter role current_user password 'x'", free);
@@ -382,15 +212,17 @@ test("a session ends that holds the lock on its own role", async () => {
       await connection.query({ text: "alter role current_user password 'y'" });
     })
     .catch((error: unknown) => error);
-  await sessions.close(session);
+  await sessions().close(session);
   await blocked;
   expect(await roles()).toBe("0");
-  expect(await one("select count(*) from pg_stat_activity where usename like 'psql\\_%'")).toBe("0");
+  expect(
+    await one("select count(*) from pg_stat_activity where usename like 'psql\\_%' and datname = current_database()"),
+  ).toBe("0");
 });
 
 test("ends a session that others wait for", async () => {
-  const session = await sessions.open({ folder: "", writes: true });
-  const dsn = withLogin(app.dsn, { user: session.user, password: session.password });
+  const session = await sessions().open({ folder: "", writes: true });
+  const dsn = withLogin(app().dsn, { user: session.user, password: session.password });
   await using pool = createPgPool({ dsn, max: 1, application_name: "test", log: createSilentLog() });
   const count = await one("select count(*) from docs");
   const after = pool.withConnection(async (connection) => {
@@ -400,7 +232,7 @@ test("ends a session that others wait for", async () => {
     await connection.query({ text: "select 1" });
   });
   await expect(after).rejects.toThrow();
-  await sessions.close(session);
+  await sessions().close(session);
 });
 
 test("what a session makes PostgreSQL log stays out of its log", async () => {

@@ -6,6 +6,7 @@ import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { requireFolder } from "@appdb/engine/catalog/require-folder";
 import { letRoleWrite } from "@appdb/engine/data-queries/psql-writes";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
+import { LostBackends } from "@appdb/postgres/client/lost-backends";
 import { listenerOf } from "@appdb/postgres/client/socket-dsn";
 import {
   createSessionRole,
@@ -66,6 +67,8 @@ interface Open extends PsqlSession {
 export class PsqlSessions implements AsyncDisposable {
   readonly #deps: PsqlSessionsDeps;
   readonly #open = new Map<string, Open>();
+  /** Connections that did not end with their sessions. */
+  readonly #lost: LostBackends;
   #opening = 0;
   #preparing: Promise<void> | undefined;
   /** Version of the catalog whose tables writers may write. */
@@ -75,6 +78,7 @@ export class PsqlSessions implements AsyncDisposable {
 
   constructor(deps: PsqlSessionsDeps) {
     this.#deps = deps;
+    this.#lost = new LostBackends(deps.log);
   }
 
   /** Name of the database in PostgreSQL. */
@@ -168,7 +172,7 @@ export class PsqlSessions implements AsyncDisposable {
       for (const timer of this.#watching) clearInterval(timer);
       this.#watching = [];
     }
-    await dropSessionRole(this.#superuser(), session.user);
+    await dropSessionRole(this.#superuser(), session.user, this.#lost);
   }
 
   /** Drops the roles that a crash left over, now and every hour. */
@@ -177,7 +181,7 @@ export class PsqlSessions implements AsyncDisposable {
       const live = [...this.#open.values()].map(({ user }) => user);
       // a role that is being made is not live yet
       if (this.#opening > 0 || this.#deps.superuser_dsn === undefined) return;
-      dropOtherSessionRoles(this.#deps.superuser_dsn, this.#deps.database, live).then(
+      dropOtherSessionRoles(this.#deps.superuser_dsn, this.#deps.database, live, this.#lost).then(
         (dropped) => dropped.length > 0 && this.#deps.log.info({ roles: dropped.length }, "roles of sessions dropped"),
         (error: unknown) => this.#deps.log.warn({ err: error }, "roles of sessions were not dropped"),
       );

@@ -51,6 +51,7 @@ function hosted(runtimeId: string | null, isStored: boolean) {
     sql: { query: async () => ({ rows: [[runtimeId]] }) } as never,
     manifests: { applied: async () => ({ ...emptyManifest(), functions: [OF_PROJECT, OF_PROGRAM] }) },
     programs: {
+      returned: async () => undefined,
       find: (id) => (isStored && id === OF_PROGRAM.id ? { definition: OF_PROGRAM, files: null } : undefined),
     },
     runtimes: { of: (tree) => ({ ...RUNTIME, project_root: tree ?? "none" }), save: (of) => `${of.project_root}/` },

@@ -44,7 +44,7 @@ export function localCode(runtimes: Pick<RuntimeStore, "save">, programs: Pick<P
 export interface HostedCodeDeps {
   readonly sql: SqlPool;
   readonly manifests: Pick<TreeManifests, "applied">;
-  readonly programs: Pick<ProgramLeases, "find">;
+  readonly programs: Pick<ProgramLeases, "find" | "returned">;
   readonly runtimes: Pick<TreeRuntimes, "of" | "save">;
 }
 
@@ -54,7 +54,9 @@ export interface HostedCodeDeps {
  */
 export function hostedCode({ manifests, programs, runtimes, sql }: HostedCodeDeps): FindCode {
   return async (_code, { tables }, called) => {
-    const leased = called.filter(isProgramFunction).map((id) => programs.find(id) ?? refuseEnded(id));
+    const wanted = called.filter(isProgramFunction);
+    if (wanted.length > 0) await programs.returned(wanted);
+    const leased = wanted.map((id) => programs.find(id) ?? refuseEnded(id));
     const ofPrograms = leased.map(({ definition }) => definition);
     const ofProject = called.filter((id) => !isProgramFunction(id));
     const [first] = leased;

@@ -23,6 +23,6 @@ export function programHandlers({
       if (sent.modules.length > 0) await disk.admit();
       return programs.renew(program, sent, files);
     },
-    programEnd: async ({ params: { program } }) => programs.end(program),
+    programEnd: async ({ params: { program } }) => await programs.end(program),
   };
 }

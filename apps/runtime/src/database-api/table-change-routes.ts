@@ -19,7 +19,7 @@ export function tableChangeHandlers(
     },
     historyList: async ({ query }) => {
       await deps.ready();
-      return await readHistory(sql, query);
+      return await readHistory({ sql, uri: spec.uri }, query);
     },
     tableChange: async ({ body: { files, project_root: _root, runtime: _runtime, services, ...request } }) => {
       refuseCallersCode({ ...request, runtime: null });

@@ -1,11 +1,11 @@
 import { appError } from "@appdb/contract/errors";
 import { parseTarget } from "@appdb/contract/names";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
-import { cancelJob, listJobs } from "@appdb/engine/background/list-jobs";
-import { folderSchema } from "@appdb/engine/target";
+import { cancelJob } from "@appdb/engine/background/list-jobs";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { findErrors } from "../databases/cell-errors.ts";
+import { listJobsOf } from "../databases/list-jobs-of.ts";
 import type { OpenTarget } from "../databases/open-known.ts";
 import { readProjectCode } from "../databases/project-code.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
@@ -36,8 +36,8 @@ export function workHandlers(
     },
     jobList: async ({ query: { all, folder = "" } }) => {
       const { sql, target } = await open(within(uri, folder));
-      const of = target.folders.length === 0 ? null : folderSchema(target.text);
-      return { jobs: [...(await listJobs(sql, { database: uri, folder: of, all: all === "1" }))] };
+      const of = { sql, uri, path: target.folders.join("/"), all: all === "1" };
+      return { jobs: [...(await listJobsOf(of))] };
     },
     jobCancel: async ({ body: { id } }) => {
       const { sql } = await open(uri);

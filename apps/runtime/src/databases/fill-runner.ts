@@ -42,7 +42,7 @@ export async function createFillRunner(
     });
   }
   const { createPythonWorkers } = await import("@appdb/python-runtime/workers/python-workers");
-  const runtime = deps.programs?.extend(stored.runtime, modules) ?? stored.runtime;
+  const runtime = (await deps.programs?.extend(stored.runtime, modules, { for_job: true })) ?? stored.runtime;
   const { openMedia } = await import("../media/open-media.ts");
   const { tables } = await loadCatalog(database.sql);
   const media = openMedia({

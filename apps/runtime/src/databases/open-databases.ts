@@ -3,6 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import { ensureCatalog, type Migration } from "@appdb/engine/catalog/ensure-catalog";
 import { countOpenJobs } from "@appdb/engine/jobs/count-jobs";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
+import { listProgramModules } from "@appdb/engine/jobs/program-modules";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -156,6 +157,13 @@ export class OpenDatabases implements AsyncDisposable {
       awake.map(async ({ opening }) => countOpenJobs((await opening).sql).catch(() => 0)),
     );
     return counts.reduce((sum, count) => sum + count, 0);
+  }
+
+  /** Modules of programs that unfinished jobs call. @throws database_unavailable */
+  async programModules(): Promise<ReadonlySet<string>> {
+    const awake = [...this.#entries.values()].filter((entry) => entry.jobs !== undefined);
+    const found = await Promise.all(awake.map(async ({ opening }) => listProgramModules((await opening).sql)));
+    return new Set(found.flat());
   }
 
   /** All open databases. */

@@ -23,6 +23,7 @@ import { declarationOf, findStored, requireStored } from "@appdb/engine/table-ch
 import { folderSchema } from "@appdb/engine/target";
 import type * as z from "zod";
 import { checkDestinations } from "../media/check-destinations.ts";
+import { findPlace } from "./find-place.ts";
 import type { LocalSchemaDeps } from "./schema.ts";
 import { watchChange } from "./watch-change.ts";
 
@@ -164,11 +165,13 @@ export async function readDefinition(
   };
 }
 
-/** Lists the changes of a database or of one table. */
+/** Lists the changes of a database or of one table, also of one that was dropped. @throws table_not_found, invalid_target */
 export async function readHistory(
-  sql: SqlPool,
+  source: { readonly sql: SqlPool; readonly uri: string },
   { limit, table }: z.output<typeof historyQuerySchema>,
 ): Promise<{ entries: HistoryEntry[] }> {
-  if (!(await hasCatalog(sql))) return { entries: [] };
-  return { entries: [...(await listHistory(sql, { limit, table: table ?? null }))] };
+  const { sql } = source;
+  const entries = (await hasCatalog(sql)) ? await listHistory(sql, { limit, table: table ?? null }) : [];
+  if (entries.length === 0 && table !== undefined) await findPlace(source, table);
+  return { entries: [...entries] };
 }

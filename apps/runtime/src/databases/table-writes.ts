@@ -5,6 +5,7 @@ import type { MediaPlace } from "@appdb/contract/media-place";
 import { isProgramFunction, isProgramModule } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
+import { logOfPeople } from "@appdb/engine/answers/answers";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
@@ -238,7 +239,7 @@ async function open(
   const isCalled = (id: string) => !isProgramFunction(id) || called.includes(JSON.stringify(id));
   const applied = { ...declared, functions: declared.functions.filter(({ id }) => isCalled(id)) };
   const modules = applied.functions.map(({ module }) => module);
-  const runtime = stored === undefined ? undefined : (programs?.extend(stored, modules) ?? stored);
+  const runtime = stored === undefined ? undefined : ((await programs?.extend(stored, modules)) ?? stored);
   const inserts = insertServices({ ...applied, tables });
   const manifest = { ...applied, tables, services: [inserts.abort, inserts.ignore] };
   const mediaInput = {
@@ -266,7 +267,7 @@ async function open(
   const deps = {
     sql,
     udf: () => workers?.get() ?? refusePython(target),
-    log,
+    log: logOfPeople(log),
     clock,
     openSpool: createFileSpool,
     ...mediaDeps(media),

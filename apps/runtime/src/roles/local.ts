@@ -122,11 +122,9 @@ async function parkDatabases({ databases, log, services }: DaemonDeps): Promise<
 
 /** Deletes databases and functions whose process has ended. */
 async function sweepProcesses({ log, scratch, sweepPrograms }: DaemonDeps): Promise<void> {
-  try {
-    sweepPrograms();
-  } catch (error) {
+  await sweepPrograms().catch((error: unknown) => {
     log.warn({ err: error }, "looking for ended programs failed");
-  }
+  });
   await scratch.sweep().catch((error: unknown) => {
     log.warn({ err: error }, "looking for scratch databases failed");
   });

@@ -179,6 +179,25 @@ test("the next daemon restores services and ends leftovers", async () => {
   expect(second.record("main/reports/stopped")).toMatchObject({ state: "STOPPED", port: stopped.port });
 });
 
+test("a service that must run is STARTING while its daemon starts", async () => {
+  const store = createServiceStore(join(folder, "services"));
+  store.save(await makeStored("waits"));
+  store.save({ ...(await makeStored("stays")), desired: "stopped" });
+  const services = openServices();
+  const states = () => services.list(undefined).map(({ name, pid, state }) => [name, state, pid === null]);
+  expect(states()).toEqual([
+    ["stays", "STOPPED", true],
+    ["waits", "STARTING", true],
+  ]);
+  expect(services.countRunning()).toBe(0);
+  await services.startAll();
+  await services.stop("main/reports/waits");
+  expect(states()).toEqual([
+    ["stays", "STOPPED", true],
+    ["waits", "STOPPED", true],
+  ]);
+});
+
 test("a removed service is gone from the disk except its log", async () => {
   const services = openServices();
   await services.replace(await makeStored("ingest"));

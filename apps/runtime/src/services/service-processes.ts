@@ -41,6 +41,7 @@ export class Services implements AsyncDisposable {
   readonly #entries = new Map<string, Entry>();
   /** Running command of each service; concurrent commands take turns. */
   readonly #queues = new Map<string, Promise<unknown>>();
+  #isStarted = false;
 
   constructor(deps: ServicesDeps) {
     this.#deps = deps;
@@ -52,6 +53,7 @@ export class Services implements AsyncDisposable {
   /** Starts every service that must run, after ending processes that the previous daemon left. */
   async startAll(): Promise<void> {
     await Promise.all([...this.#entries.values()].map((entry) => this.#endOrphan(entry.stored)));
+    this.#isStarted = true;
     for (const entry of this.#entries.values()) {
       if (entry.stored.desired === "running" && entry.process.state === "STOPPED") entry.process.start();
     }
@@ -240,6 +242,11 @@ export class Services implements AsyncDisposable {
       .sort((left, right) => (nameOf(left.stored) < nameOf(right.stored) ? -1 : 1));
   }
 
+  /** Whether a service that must run waits for the start of the daemon, which first starts PostgreSQL. */
+  #isWaiting({ process, stored }: Entry): boolean {
+    return !this.#isStarted && stored.desired === "running" && process.state === "STOPPED";
+  }
+
   #record(entry: Entry): ServiceRecord {
     const { process, stored } = entry;
     return {
@@ -247,7 +254,7 @@ export class Services implements AsyncDisposable {
       catalog_path: stored.target,
       endpoint: endpointOf(entry),
       port: stored.port,
-      state: process.state,
+      state: this.#isWaiting(entry) ? "STARTING" : process.state,
       error: process.error ?? null,
       ...(process.hint === undefined ? {} : { hint: process.hint }),
       restarts: process.restarts,

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { SqlError } from "../ports.ts";
-import { answerError } from "./answers.ts";
+import { answerError, logOfPeople } from "./answers.ts";
 
 test("a client that disconnects is not an error", () => {
   const log = createSilentLog();
@@ -60,6 +60,16 @@ test("an exception of application code is logged as an error and stays 400", () 
   const refused = answerError(appError("not_found", { detail: "No such row." }), "r-7", createSilentLog());
   expect(refused.headers).not.toHaveProperty("x-failed");
   expect(log.lines).toEqual([expect.objectContaining({ level: "error", message: "request failed" })]);
+});
+
+test("an exception of application code is information where people read the answer", () => {
+  const log = createSilentLog();
+  answerError(appError("function_missing", { detail: "It has ended." }), "r-8", logOfPeople(log));
+  answerError(new TypeError("a fault of ours"), "r-9", logOfPeople(log));
+  expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
+    ["info", "request refused"],
+    ["error", "request failed"],
+  ]);
 });
 
 test("PostgreSQL without disk space is not an internal error", () => {

@@ -72,6 +72,23 @@ export function logRefusal(log: Logger, code: ErrorCode, fields: Readonly<Record
   else log.info(fields, "request refused");
 }
 
+/**
+ * The log of routes that people call on tables. They read the answer, so that a failure of the application's code is
+ * information, as any other refused request.
+ */
+export function logOfPeople(log: Logger): Logger {
+  return {
+    debug: (fields, message) => log.debug(fields, message),
+    info: (fields, message) => log.info(fields, message),
+    warn: (fields, message) => log.warn(fields, message),
+    error(fields, message) {
+      const code = "code" in fields ? (fields.code as ErrorCode) : undefined;
+      if (code !== undefined && OF_CODE.has(code)) log.info(fields, "request refused");
+      else log.error(fields, message);
+    },
+  };
+}
+
 /** The hint about a disk that PostgreSQL found full. Deleted rows free none of it, and limits refuse writes earlier. */
 export const FREE_MACHINE_DISK = "The operator of the machine must free space on it. Then send the request again.";
 

@@ -18,6 +18,8 @@ interface ListInput {
   readonly database: string;
   /** PostgreSQL schema of a folder; null for the whole database. */
   readonly folder: string | null;
+  /** Id of a table, for its jobs alone. */
+  readonly table_id?: number | undefined;
   /** Includes ended jobs. */
   readonly all: boolean;
 }
@@ -25,7 +27,7 @@ interface ListInput {
 /** Jobs of a database, latest first. */
 export async function listJobs(
   sql: SqlConnection,
-  { database, folder, all }: ListInput,
+  { database, folder, table_id: tableId, all }: ListInput,
 ): Promise<readonly JobRecord[]> {
   const { rows } = await sql.query({
     text: `select job from (select j.created_at, json_build_object('id', j.id, 'kind', j.kind, 'state', j.state, 'folder', coalesce(t.folder, 'public'),
@@ -33,16 +35,16 @@ export async function listJobs(
         'rows_done', j.rows_done, 'rows_total', j.rows_total, 'errors', j.errors, 'is_cancelled', j.is_cancelled,
         'error', j.error, 'created_at', j.created_at, 'ended_at', j.ended_at) as job, j.seq
       from appdb.jobs j left join appdb.tables t on t.id = j.table_id
-      where ($1::text is null or t.folder = $1) and ($2 or j.state in ('queued', 'running'))
+      where ($1::text is null or t.folder = $1) and ($3::bigint is null or j.table_id = $3) and ($2 or j.state in ('queued', 'running'))
       union all
       select b.created_at, json_build_object('id', b.id, 'kind', 'background', 'state', b.state, 'folder', b.folder,
         'table', b.service || ' ' || b.route, 'columns', '[]'::json, 'on_error', 'abort',
         'rows_done', (b.state = 'done')::int, 'rows_total', 1, 'errors', b.attempts, 'is_cancelled', b.is_cancelled,
         'error', b.error, 'created_at', b.created_at, 'ended_at', b.ended_at), b.seq
       from appdb.background b
-      where ($1::text is null or b.folder = $1) and ($2 or b.state in ('queued', 'running'))
+      where ($1::text is null or b.folder = $1) and $3::bigint is null and ($2 or b.state in ('queued', 'running'))
       ) as all_jobs order by created_at desc, seq desc limit ${MAX_LISTED_JOBS}`,
-    values: [folder, all],
+    values: [folder, all, tableId ?? null],
   });
   return rows.map(([text]) => {
     type Raw = Omit<JobRecord, "error"> & { readonly folder: string; readonly error: JobError | null };

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import {
   bumpCatalog,
@@ -26,6 +27,7 @@ import { whenTableIsFree } from "./open-shadows.ts";
 import { dropPlaced, placeShadows } from "./place-shadows.ts";
 import { findRelatedRebuilds, stopRelated, withRelated } from "./related-rebuilds.ts";
 import { rememberCode } from "./remember-code.ts";
+import { rememberFailed } from "./remember-end.ts";
 import { dropUndoLog, undoJob } from "./undo-log.ts";
 
 /** The last transaction of a fill or recompute: new columns become visible, new values of views are put in place, and
@@ -140,12 +142,17 @@ async function failOnce(
   const added = addedToRows(catalog.tables, table, dropped);
   for (const { view, columns } of added) await dropNewColumns(sql, view, columns, error);
   const isTouched = !isPutBack && (await hasBegun(sql, job));
+  const restored: CatalogColumn[] = [];
   for (const column of own.filter((candidate) => candidate.state === "ready")) {
     const previous = job.undo.find((candidate) => candidate.id === column.id);
-    if (previous !== undefined) await restoreColumn(sql, previous, isTouched);
-    else if (isTouched && !job.errors_only) await markStale(sql, column.id);
+    if (previous !== undefined) {
+      await restoreColumn(sql, previous, isTouched);
+      // a recompute only puts values back
+      if (!isDeepStrictEqual(previous.computed, column.computed)) restored.push(column);
+    } else if (isTouched && !job.errors_only) await markStale(sql, column.id);
   }
-  await bumpCatalog(sql, [table.id, ...added.map(({ view }) => view.id)]);
+  const version = await bumpCatalog(sql, [table.id, ...added.map(({ view }) => view.id)]);
+  await rememberFailed(sql, version, table, { dropped, restored }, cause);
 }
 
 /** Drops the indexes that were declared over another type, which their columns do not get. */

@@ -94,6 +94,21 @@ test("a raising function fails the update, names the row, and drops the column",
   expect(await isInAgreement(docs(excerptColumn()))).toBe(false);
 });
 
+test("the history says which columns a failed job dropped and restored", async () => {
+  await apply(docs(upperColumn("loud", "title")));
+  await insertDocs(10);
+  const refuse = () => {
+    throw new Error("no");
+  };
+  const both = docs(excerptColumn(), aComputed("loud", call("op.add", "string", col("excerpt", "string"), title)));
+  const jobs = await apply(both);
+  await expect(finish(jobs, deps({ udf: fakeWorkers({ excerpt: refuse }).udf }))).rejects.toThrow();
+  expect(await rows("select path, change from appdb.changes order by id desc limit 2")).toEqual([
+    ["docs", "restore column loud (its job failed)"],
+    ["docs", "drop column excerpt (its job failed)"],
+  ]);
+});
+
 test("Python reports the error of a value that SQL refuses", async () => {
   await apply(docs());
   await insertDocs(10);

@@ -144,6 +144,10 @@ test("a cancelled change of a type leaves the column, and others cannot change t
   await cancelJob(deps().sql, { now: Date.now }, job);
   await finish([index]);
   expect(await everything()).toEqual(kept);
+  expect(await rows("select change from appdb.changes order by id desc limit 2")).toEqual([
+    ["restore column b (its job was cancelled)"],
+    ["change column b"],
+  ]);
 });
 
 for (const [what, before, after] of [

@@ -1,23 +1,12 @@
 import type { PlanOp, SchemaPlan, TablePlan } from "@appdb/contract/plan";
 import type { HistoryEntry } from "@appdb/contract/routes/table-changes";
+import { type ChangeLine, storeChanges } from "../catalog/store-changes.ts";
 import type { SqlConnection } from "../ports.ts";
 import { folderSchema } from "../target.ts";
 
 /** The changes of past updates: for people, and for a caller with an outdated plan. */
 
-/** Maximum number of remembered versions. A plan is applied minutes after it was made, or never. */
-const KEPT = 1_000;
 const SHOWN = 5;
-
-/** One change of a table or folder. */
-interface Line {
-  /** Within the database. */
-  readonly path: string;
-  /** As a sentence with the path. */
-  readonly what: string;
-  /** As a person would ask for it: `add column summary`. */
-  readonly change: string;
-}
 
 /** Stores the changes of an update, one line each, in its transaction. `madeBy`: the application file, if it is known. */
 export async function rememberChanges(
@@ -26,35 +15,22 @@ export async function rememberChanges(
   plan: SchemaPlan,
   madeBy: string | null,
 ): Promise<void> {
-  const lines = linesOf(plan);
-  await sql.query({
-    text: `insert into appdb.changes (version, what, path, change, made_by)
-      select $1::bigint, t.what, t.path, t.change, $5 from unnest($2::text[], $3::text[], $4::text[])
-        with ordinality as t(what, path, change, at) order by t.at`,
-    values: [
-      version,
-      lines.map(({ what }) => what),
-      lines.map(({ path }) => path),
-      lines.map(({ change }) => change),
-      madeBy,
-    ],
-  });
-  await sql.query({ text: "delete from appdb.changes where version <= $1::bigint", values: [version - KEPT] });
+  await storeChanges(sql, version, linesOf(plan), madeBy);
 }
 
-function linesOf(plan: SchemaPlan): readonly Line[] {
+function linesOf(plan: SchemaPlan): readonly ChangeLine[] {
   const folder = folderSchema(plan.target);
   const within = (path: string): string => {
     const name = path.slice(plan.target.length + 1);
     return folder === "public" ? name : `${folder}/${name}`;
   };
   return [
-    ...plan.ops.map((op): Line => {
+    ...plan.ops.map((op): ChangeLine => {
       const path = op.name ?? "";
       const kind = op.details.kind === "view" || op.target === "folder" ? op.target : "table";
       return { path: within(path), what: `${path}: the ${kind} ${describePast(op)}`, change: phraseOf(op) };
     }),
-    ...plan.tables.flatMap(({ kind, ops, path, resolution }: TablePlan): Line[] => {
+    ...plan.tables.flatMap(({ kind, ops, path, resolution }: TablePlan): ChangeLine[] => {
       if (resolution === "create") {
         return [{ path: within(path), what: `${path}: the table was created`, change: `create ${kind}` }];
       }

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "pg";
+import type { Backend, LostBackends } from "../client/lost-backends.ts";
 import { scramVerifier } from "./cluster-access.ts";
 import { withClient } from "./database-admin.ts";
 import { digitsOf, READER_SETTINGS, readerName } from "./reader-role.ts";
@@ -100,9 +101,12 @@ export async function createSessionRole(dsn: string, input: SessionRoleInput): P
   return { name, password };
 }
 
-/** Ends the connections of a session's role and drops it. Safe to repeat. `dsn` is the superuser's, in its database. */
-export async function dropSessionRole(dsn: string, name: string): Promise<void> {
-  await withClient(dsn, (client) => dropWith(client, name));
+/**
+ * Ends the connections of a session's role and drops it. Safe to repeat. `dsn` is the superuser's, in its database. `lost`
+ * counts the connections that do not end.
+ */
+export async function dropSessionRole(dsn: string, name: string, lost: Pick<LostBackends, "add">): Promise<void> {
+  await withClient(dsn, (client) => dropWith(client, name, lost));
 }
 
 /** Drops the roles of sessions of a database that are not `live`, after a crash. Returns their names. */
@@ -110,6 +114,7 @@ export async function dropOtherSessionRoles(
   dsn: string,
   database: string,
   live: readonly string[],
+  lost: Pick<LostBackends, "add">,
 ): Promise<readonly string[]> {
   return await withClient(dsn, async (client) => {
     const found = await client.query<{ rolname: string }>(
@@ -117,7 +122,7 @@ export async function dropOtherSessionRoles(
       [`${SESSION_PREFIX}${digitsOf(database)}_`, live],
     );
     const names = found.rows.map(({ rolname }) => rolname);
-    for (const name of names) await dropWith(client, name);
+    for (const name of names) await dropWith(client, name, lost);
     return names;
   });
 }
@@ -151,13 +156,14 @@ export async function endBlockingSessions(dsn: string, database: string, seconds
   });
 }
 
-async function dropWith(client: Client, name: string): Promise<void> {
+async function dropWith(client: Client, name: string, lost: Pick<LostBackends, "add">): Promise<void> {
   const { rowCount } = await client.query("select from pg_roles where rolname = $1", [name]);
   if (rowCount === 0) return;
   await client.query(`set lock_timeout = ${ROLE_LOCK_MS}`);
+  let deaf: readonly string[] = [];
   for (let attempt = 1; ; attempt += 1) {
     // A connection can hold the lock on its role, by a change of its password: it ends before the role is changed.
-    await endConnections(client, name);
+    deaf = await endConnections(client, name, []);
     try {
       // no new connections from here
       await client.query(`alter role ${name} nologin`);
@@ -166,13 +172,19 @@ async function dropWith(client: Client, name: string): Promise<void> {
       if (attempt === MAX_ATTEMPTS || (error as { readonly code?: unknown }).code !== LOCK_NOT_AVAILABLE) throw error;
     }
   }
-  await endConnections(client, name);
+  deaf = await endConnections(client, name, deaf);
   // a role can set privileges of its future objects, which prevent the drop
   await client.query(`drop owned by ${name}`);
   await client.query(`drop role if exists ${name}`);
+  const ask = async (text: string, values: readonly unknown[]) => (await client.query<Backend>(text, [...values])).rows;
+  for (const pid of deaf) await lost.add(pid, ask);
 }
 
-async function endConnections(client: Client, name: string): Promise<void> {
-  await client.query("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", [name]);
-  await client.query("select pg_terminate_backend(pid, 5000) from pg_stat_activity where usename = $1", [name]);
+/** Ends connections. Returns those that did not end; `deaf` are such ones of an earlier call. */
+async function endConnections(client: Client, name: string, deaf: readonly string[]): Promise<readonly string[]> {
+  const others = "pg_stat_activity where usename = $1 and pid <> all ($2::int[])";
+  await client.query(`select pg_terminate_backend(pid) from ${others}`, [name, deaf]);
+  await client.query(`select pg_terminate_backend(pid, 5000) from ${others}`, [name, deaf]);
+  const left = await client.query<{ pid: string }>("select pid::text from pg_stat_activity where usename = $1", [name]);
+  return left.rows.map(({ pid }) => pid);
 }

@@ -3,8 +3,14 @@ import { parseTarget } from "@appdb/contract/names";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { count } from "../../output/count.ts";
-import { TARGET } from "../parameters.ts";
+import { text } from "../parameters.ts";
 import { openWork } from "../work-target.ts";
+
+const PLACE = {
+  brief: "The database, folder or table: main, main/docs, cloud://acme:main",
+  placeholder: "PATH",
+  parse: text,
+} as const;
 
 interface Flags extends JsonFlag {
   readonly all: boolean;
@@ -19,11 +25,12 @@ export const list = defineCommand<Flags, [target: string], JobList>({
   brief: "List background jobs and their progress",
   examples: [
     ["cli jobs list main", "running and waiting jobs"],
+    ["cli jobs list main/docs", "those of a table, or of a folder"],
     ["cli jobs list cloud://acme:main", "jobs of a hosted database"],
     ["cli jobs list main --all --json", "with recently ended jobs, for a program"],
   ],
   parameters: {
-    positional: { kind: "tuple", parameters: [TARGET] },
+    positional: { kind: "tuple", parameters: [PLACE] },
     flags: { all: { kind: "boolean", brief: "Include jobs that have ended", default: false } },
   },
   run: async (ctx, flags, target) => {

@@ -92,7 +92,9 @@ test("a recompute asks first; a dry run does not and computes nothing", async ()
   expect(refused.stderr).toContain("cli recompute main/docs summary -f");
   const dry = await runCli("recompute main/docs summary -n --json", { client: daemon(asked) });
   expect(JSON.parse(dry.stdout)).toMatchObject({ rows: 1200, cascade: ["loud"] });
-  expect(dry.exit).toBe(0);
+  expect(dry.exit).toBe(2);
+  const none = { recomputePlan: async () => ({ ...PLAN, rows: 0 }) };
+  expect((await runCli("recompute main/docs summary -n", { client: none })).exit).toBe(0);
   expect(asked).toEqual([]);
 });
 

@@ -6,6 +6,7 @@ import { confirm } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
+import { EXIT } from "../../output/exit-codes.ts";
 import { describeOutdated } from "../../output/outdated-text.ts";
 import type { Output } from "../../output/output.ts";
 import { showProgress } from "../../output/progress.ts";
@@ -112,6 +113,7 @@ export const recompute = defineCommand<Flags, string[], RecomputePlan | Recomput
     for (const outdated of services) ctx.out.note(`warning: ${describeOutdated(outdated, root)}`);
     return asTyped(result);
   },
+  exitCode: (result, { dryRun }) => (dryRun && result.columns.length > 0 && result.rows > 0 ? EXIT.pending : EXIT.done),
   render: (result, out, flags) => {
     if (!("job" in result)) return;
     out.line(

@@ -156,6 +156,13 @@ describe("service list", () => {
     );
   });
 
+  test("says that a service waits for its starting daemon", async () => {
+    const first = { pid: null, endpoint: null, started_at: null, restarts: 0 };
+    const waiting = { ...SERVICE, ...first, state: "STARTING" as const };
+    const ran = await runCli("service list", { client: { serviceList: async () => [waiting] } });
+    expect(ran.stdout).toContain("main/ingest  -  STARTING  waits for the daemon, which is starting  app.py\n");
+  });
+
   test("explains a failed service", async () => {
     const failed = { ...SERVICE, state: "FAILED" as const, error: "port 8000 is taken", pid: null, endpoint: null };
     const ran = await runCli("service list", { client: { serviceList: async () => [failed] } });

@@ -4,6 +4,7 @@ import type { ControlDatabase } from "../../database/pool.ts";
 import { checkDisk } from "../../health/checks.ts";
 import { requireRecentProof } from "../../identity/second-factor/recent-proof.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
+import { requireStartSpace } from "../../storage/start-space.ts";
 import { findDatabase, findRow, listDatabases } from "./databases-store.ts";
 import { deleteDatabase } from "./delete-database.ts";
 import { type PlanBoundsDeps, planBounds } from "./plan-bounds.ts";
@@ -22,10 +23,9 @@ export interface DatabaseRouteDeps extends PlanBoundsDeps {
 const VERBS = {
   databaseStart: "start",
   databaseStop: "stop",
-  databaseRestart: "restart",
   databaseRetry: "retry",
   databaseUndelete: "undelete",
-} as const satisfies Record<string, Exclude<DatabaseVerb, "build_image">>;
+} as const satisfies Record<string, Exclude<DatabaseVerb, "build_image" | "restart">>;
 
 export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps): void {
   const { db, recordEvent } = deps;
@@ -62,6 +62,15 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
       await checkNewBuild(db, org, { ...plans, row, environment: body.environment });
     },
     async (call, tx) => requestBuild({ ...plans, tx, recordEvent }, call, call.params.db, call.body),
+  );
+  routes.changePrepared(
+    "databaseRestart",
+    async ({ org, params }) => {
+      // a request that cannot be carried out anyway has its own reason
+      const row = await findRow(db, org.id, params.db);
+      if (row?.state === "AVAILABLE") await requireStartSpace(deps);
+    },
+    async (call, tx) => requestChange({ tx, recordEvent }, call, call.params.db, "restart"),
   );
   for (const [name, verb] of Object.entries(VERBS) as [keyof typeof VERBS, DatabaseVerb][]) {
     routes.change(name, async (call, tx) => requestChange({ tx, recordEvent }, call, call.params.db, verb));

@@ -1,5 +1,6 @@
 import { AppError } from "@appdb/contract/errors";
 import { databasePod } from "../../pods/database-paths.ts";
+import { explainFailedStart } from "../../storage/start-space.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { markEndedAtStart } from "../core/lost-pods.ts";
 import { STOP_GRACE_MS, upsertPodRow } from "../core/pod-rows.ts";
@@ -45,6 +46,9 @@ export async function runDatabase(
 ): Promise<Outcome> {
   const { machine } = deps;
   const { row } = snapshot;
+  const tellDisk = async (error: unknown): Promise<never> => {
+    throw await explainFailedStart(deps, error);
+  };
   const done = deps.reconcileStepDone ?? (async () => undefined);
   if (isCancelledCreation(snapshot))
     return await failDatabaseStart(deps, snapshot, cancelledCreation(snapshot.uri), signal);
@@ -71,11 +75,11 @@ export async function runDatabase(
     await machine.driver.stop(spec.id, STOP_GRACE_MS);
     await done("pod_stopped");
   }
-  await startPod(deps, { kind: "database", database_id: row.id }, spec, signal);
+  await startPod(deps, { kind: "database", database_id: row.id }, spec, signal).catch(tellDisk);
   // their pods start concurrently, and connect once PostgreSQL runs
   if (row.state === "STARTING") await wakeServices(deps.db, row.id);
   await done("pod_started");
-  const status = await waitReady(machine, spec, READY, () => machine.askHealth(address), signal);
+  const status = await waitReady(machine, spec, READY, () => machine.askHealth(address), signal).catch(tellDisk);
   await done("pod_ready");
   await applyChange(DATABASES, deps, snapshot, {
     event: "ready",

@@ -1,0 +1,123 @@
+import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import type { Logger, SqlPool } from "@appdb/engine/ports";
+import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { withLogin } from "@appdb/postgres/client/socket-dsn";
+import { digitsOf } from "@appdb/postgres/cluster/reader-role";
+import { SESSION_PREFIX } from "@appdb/postgres/cluster/session-role";
+import { PsqlSessions } from "../data-reads/psql-sessions.ts";
+import { SqlReads } from "../data-reads/sql-reads.ts";
+
+export const APP = `
+from typing import Iterator, TypedDict
+
+import appdb as db
+from appdb.serving import Router
+
+Base = db.model_base()
+
+
+class Word(TypedDict):
+    word: str
+
+
+@db.iterator
+def words(text: str) -> Iterator[Word]:
+    for word in text.split():
+        yield {"word": word}
+
+
+@db.udf
+def shout(text: str) -> str:
+    return text.upper()
+
+
+class Doc(Base, name="docs"):
+    id = db.Column(type=db.Int, primary_key=True)
+    title: db.String
+    price: db.Float | None
+    made: db.Timestamp | None
+    day: db.Date | None
+    pair: db.Array[(2,), "float64"] | None
+    loud = shout(title)
+    length = title.len()
+
+
+class Words(Base, name="words", base=Doc, iterator=words(Doc.title)):
+    twice = word + word
+
+
+r = Router(name="q")
+r.add_insert_route(Doc, path="/docs")
+`;
+
+export const ROWS = [
+  { id: 1, title: "one apple", price: 3 },
+  { id: 2, title: "two", price: 7.5 },
+  { id: 3, title: "three", price: 50 },
+];
+
+interface BenchInput<App> {
+  /** Of `APP`, with `ROWS` in docs. */
+  readonly app: App;
+  readonly log: Logger;
+}
+
+/** Sessions of psql in the database of an application. */
+export async function openPsqlBench<App extends { readonly dsn: string; readonly sql: SqlPool }>({
+  app,
+  log,
+}: BenchInput<App>) {
+  await app.sql.query({ text: "create table unlisted (a int)" });
+  const database = new URL(app.dsn).pathname.slice(1);
+  const common = { database, dsn: app.dsn, sql: app.sql, superuser_dsn: app.dsn, log };
+  const reads = new SqlReads({
+    ...common,
+    max_row_bytes: DEFAULT_LIMITS.result_bytes,
+    application_name: "test",
+    limits: DEFAULT_LIMITS,
+  });
+  let isFull = false;
+  const sessions = new PsqlSessions({
+    ...common,
+    sql_reads: reads,
+    admitWrites: async () => {
+      if (isFull) throw new Error("full");
+    },
+  });
+  const one = async (text: string) => (await app.sql.query({ text })).rows[0]?.[0];
+  return {
+    app,
+    reads,
+    sessions,
+    database,
+    fillDisk: (full: boolean) => {
+      isFull = full;
+    },
+    one,
+    /** Number of its sessions: others of the same server are in other databases. */
+    roles: () =>
+      one(`select count(*) from pg_roles where starts_with(rolname, '${SESSION_PREFIX}${digitsOf(database)}_')`),
+    /** Opens a session, and runs statements in it as psql would: each on its own, with the settings that an attacker chooses. */
+    async openSession(writes = false, folder = "") {
+      const session = await sessions.open({ folder, writes });
+      const dsn = withLogin(app.dsn, { user: session.user, password: session.password });
+      const pool = createPgPool({ dsn, max: 1, application_name: "test", log });
+      return {
+        session,
+        run: async (text: string, before = "select 1") =>
+          await pool.withConnection(async (connection) => {
+            await connection.query({ text: before });
+            return (await connection.query({ text })).rows;
+          }),
+        async [Symbol.asyncDispose]() {
+          await pool[Symbol.asyncDispose]();
+          await sessions.close(session);
+        },
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      await sessions[Symbol.asyncDispose]();
+      await reads[Symbol.asyncDispose]();
+    },
+  };
+}

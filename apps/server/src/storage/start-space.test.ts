@@ -1,0 +1,38 @@
+import { appError } from "@appdb/contract/errors";
+import { diskSpace } from "@appdb/system/files/disk-space";
+import { expect, test } from "vitest";
+import { explainFailedStart, requireStartSpace } from "./start-space.ts";
+
+const GB = 1024 ** 3;
+const withFree = (free: number) => ({
+  config: { home: "/srv/appdb" },
+  readSpace: async (folder: string) => {
+    expect(folder).toBe("/srv/appdb");
+    return diskSpace(100 * GB, free);
+  },
+});
+const ENOUGH = withFree(GB);
+const FULL = withFree(12.5 * 1024 ** 2);
+
+test("a restart is refused on a full disk, with its free space and the next step", async () => {
+  await expect(requireStartSpace(FULL)).rejects.toMatchObject({
+    code: "disk_full",
+    message: "The disk of the server has 12 MB left, and PostgreSQL could not start again. Nothing was restarted.",
+    hint: expect.stringContaining("Ask the operator of the server to free space on its disk"),
+    meta: { free_bytes: 13_107_200 },
+  });
+  await requireStartSpace(ENOUGH);
+});
+
+test("a pod that did not start on a full disk names the disk first", async () => {
+  const failed = appError("pod_failed", { detail: "The database's pod did not start: exit code 1." });
+  expect(await explainFailedStart(FULL, failed)).toMatchObject({
+    code: "disk_full",
+    message:
+      "The disk of the server has 12 MB left, and PostgreSQL needs more to start. The database's pod did not start: exit code 1.",
+    hint: expect.stringContaining("cli db retry <db_uri>"),
+  });
+  expect(await explainFailedStart(ENOUGH, failed)).toBe(failed);
+  const other = new Error("other");
+  expect(await explainFailedStart(FULL, other)).toBe(other);
+});
