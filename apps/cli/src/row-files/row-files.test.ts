@@ -80,7 +80,7 @@ test("a column that the table lacks, and a file that was cut off, are refused", 
   const table = dataTable("kinds", { columns: COLUMNS.slice(1) });
   await expect(read("b.parquet", table)).rejects.toThrow('main/kinds has no column "id".');
   writeFileSync(join(folder, "c.parquet"), readFileSync(join(folder, "b.parquet")).subarray(0, -20));
-  await expect(read("c.parquet")).rejects.toThrow("c.parquet cannot be read as Parquet");
+  await expect(read("c.parquet")).rejects.toThrow("c.parquet is not a complete Parquet file.");
   writeFileSync(join(folder, "d.csv"), readFileSync(join(folder, "b.parquet")));
   await expect(read("d.csv")).rejects.toThrow("d.csv is a Parquet file.");
 });
@@ -124,10 +124,11 @@ describe("a JSON array", () => {
   });
 
   test.each([
-    ['[{"a": 1}', "x.json is not JSON: the array does not end"],
-    ["[{}] {}", "x.json is not JSON: text follows the array"],
+    ['[{"a": 1}', "x.json is not JSON, at line 1: the array does not end"],
+    ["[{}] {}", "x.json is not JSON, at line 1: text follows the array"],
     ["[{},]", "x.json is not JSON"],
-    ["[1]", "x.json has no rows"],
+    ["[1]", "Row 1 of x.json is not a JSON object."],
+    ['[\n{"a": 1},\n{"a": }]', "x.json is not JSON, at line 3"],
     ["[{]", "x.json is not JSON"],
   ])("refuses %j", (text, expected) => {
     const splitter = new ArraySplitter("x.json");

@@ -137,9 +137,12 @@ describe("insert", () => {
     ["a.csv", "id,titel\n1,x\n", 'main/docs has no column "titel".'],
     ["a.csv", "id,title,ID\n1,x,2\n", "The header names the column id of main/docs twice."],
     ["a.csv", 'id,meta\n1,5\n\n2,"{bad"\n', 'a.csv, line 4: "{bad" is not JSON, which the column meta takes.'],
-    ["a.csv", Buffer.from([0x69, 0xff, 0x0a]), "a.csv is not UTF-8."],
-    ["a.json", "[1]", "a.json has no rows"],
+    ["a.csv", Buffer.from("id\n1\n\xff\n", "latin1"), "a.csv is not UTF-8, at line 3."],
+    ["a.json", "[1]", "Row 1 of a.json is not a JSON object."],
     ["a.json", "[{", "a.json is not JSON"],
+    ["a.csv", "id,,title\n1,,x\n2,y,z\n", 'a.csv, line 3: "y" is in a column without a name.'],
+    ["a.jsonl", '{"id": 1}\n{"id": 2, "ID": 3}\n', "a.jsonl, line 2: The column id has several values."],
+    ["a.xlsx", "PK\u0003\u0004...", "a.xlsx is an Excel file or another archive, which this command does not read."],
   ])("refuses %s with %j", async (name, content, expected) => {
     const { exit, stderr } = await run(["insert", "main/docs", file(name, content)]);
     expect([exit === 0, sent]).toEqual([false, []]);
