@@ -9,6 +9,24 @@ def folded(name):
     return name.lower() if isinstance(name, str) else name
 
 
+class StoredColumns(dict):
+    """References of the stored columns of a table by name. Another program may add columns."""
+
+    def __init__(self, table):
+        self._table = table
+        self._take()
+
+    def _take(self):
+        columns = self._table.__appdb_table__.columns
+        self.update({name: column.ref for name, column in columns.items() if column.is_stored})
+
+    def read_again(self):
+        """Takes over changes of the table. A class keeps the columns that it declares."""
+        if not isinstance(self._table, type):
+            self._table.__appdb_database__.refresh(self._table.__appdb_table__)
+            self._take()
+
+
 class Naming:
     """Which column a name of a source means. `given` is `columns=`: {name in the source: column}; others are left out."""
 
@@ -40,7 +58,10 @@ class Naming:
         names = list(names)
         found = [self.column(name) for name in names]
         self._refuse_unknown(names, where)
-        lacking = next((name for name in found if name is not None and known and name not in known), None)
+        lacking = _lacking(found, known)
+        if lacking is not None and isinstance(known, StoredColumns):
+            known.read_again()
+            lacking = _lacking(found, known)
         if lacking is not None:
             hint = did_you_mean(str(lacking), known, f"The columns of the table are {listed(known)}.")
             raise Error(f"{where} has the column '{lacking}', which the table lacks.", hint, "column_not_found")
@@ -91,3 +112,7 @@ class Naming:
 
 def _begun(place):
     return place[0].upper() + place[1:]
+
+
+def _lacking(names, known):
+    return next((name for name in names if name is not None and known and name not in known), None)
