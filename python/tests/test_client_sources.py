@@ -228,6 +228,20 @@ def test_a_decimal_that_a_float_would_change_is_refused(server, value, message):
         scores.insert([{"score": 1.5}, {"score": value}])
 
 
+@pytest.mark.parametrize("value", [{1: "a"}, [{"a": {None: 1}}], {"a": [({True: 1},)]}])
+def test_keys_that_are_not_text_are_refused(docs, value):
+    for rows in ([{"title": "a", "tags": value}], [{"title": "a", "tags": value}] * 600):
+        with pytest.raises(db.Error, match=r"row 1, column 'tags': a dict has the key .* JSON has texts as keys. Write str\(key\)"):
+            docs.insert(rows)
+
+
+def test_a_plan_of_the_command_is_a_table_of_the_program():
+    from appdb.client.hints import for_program
+
+    hint = for_program("See the new plan: cli schema diff app.py cloud://acme:main")
+    assert hint == "Open the table again with db.get_table(), then try again."
+
+
 @pytest.fixture
 def openpyxl():
     return pytest.importorskip("openpyxl")

@@ -29,6 +29,7 @@ const TYPES = {
   any: "Array[float32] | None",
   nothing: "String | None",
 };
+const LARGE = Buffer.from("ffffff7f", "hex");
 const COLUMNS = Object.entries(TYPES).map(([name, type]) => dataColumn(name, type));
 const TABLE = dataTable("kinds", { columns: COLUMNS });
 const ROWS = [
@@ -83,6 +84,20 @@ test("a column that the table lacks, and a file that was cut off, are refused", 
   await expect(read("c.parquet")).rejects.toThrow("c.parquet is not a complete Parquet file.");
   writeFileSync(join(folder, "d.csv"), readFileSync(join(folder, "b.parquet")));
   await expect(read("d.csv")).rejects.toThrow("d.csv is a Parquet file.");
+});
+
+test.each([
+  ["nothing", (_: Buffer) => Buffer.alloc(0)],
+  ["its first half", (whole: Buffer) => whole.subarray(0, whole.length / 2)],
+  ["no middle", (whole: Buffer) => Buffer.concat([whole.subarray(0, 40), whole.subarray(-60)])],
+  ["a large length of its index", (whole: Buffer) => Buffer.concat([whole.subarray(0, -8), LARGE, whole.subarray(-4)])],
+])("a Parquet file with %s is refused by its name", async (_, change) => {
+  await write("whole.parquet", ROWS);
+  writeFileSync(join(folder, "bad.parquet"), change(readFileSync(join(folder, "whole.parquet"))));
+  await expect(read("bad.parquet")).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringMatching(/^bad\.parquet is not a complete Parquet file\. Nothing was inserted\.$/),
+  });
 });
 
 test("an output that was not completed leaves the previous file and no part", async () => {

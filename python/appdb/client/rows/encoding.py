@@ -10,6 +10,7 @@ import uuid
 from appdb.client.cells import File
 from appdb.client.refusals import wrong_values
 from appdb.client.rows.arrow_values import Unfit
+from appdb.client.rows.frames import is_json
 from appdb.client.rows.exact_numbers import JsonNumber, changed_number, decimal_json, has_exact, number_json, short_number, with_exact
 from appdb.declare.errors import Error
 from appdb.kinds import DISPLAY, rules
@@ -27,8 +28,10 @@ def json_bytes(document):
 
 
 def column_json(values, ref):
-    """Values of one column as JSON, b"" for null. Raises ValueError for a number that the column would change."""
+    """Values of one column as JSON, b"" for null. Raises ValueError for a value that JSON or the column would change."""
     texts = ["" if value is None else _encode(value) for value in values]
+    for value in values:
+        _check_keys(value)
     if not any(map(has_exact, texts)):
         return [text.encode() for text in texts]
     if ref is None or any(_changed(value, ref) is not None for value in values):
@@ -54,6 +57,7 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
     ints = [name for name, ref in columns.items() if ref._kind == "int"]
     binary = [name for name, ref in columns.items() if rules(ref._kind).column == _BYTES]
     days = [name for name, ref in columns.items() if ref._kind == "date"]
+    objects = [name for name, ref in columns.items() if is_json(ref._kind)]
     rows = iter(rows)
     for row in rows:
         number += 1
@@ -65,6 +69,8 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
         try:
             _check_ints(row, ints)
             text = encode(row)
+            for name in objects:
+                _check_keys(row.get(name))
             if has_exact(text):
                 _check_exact(row, columns)
                 text = with_exact(text)
@@ -97,6 +103,20 @@ def _check_ints(row, ints):
         value = row.get(name)
         if type(value) is int and not INT_MIN <= value <= INT_MAX:
             raise OverflowError
+
+
+def _check_keys(value):
+    """Raises ValueError for a dict with a key that JSON would make a text."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"a dict has the key {key!r:.60}, and JSON has texts as keys. Write str(key)")
+            if isinstance(item, (dict, list, tuple)):
+                _check_keys(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            if isinstance(item, (dict, list, tuple)):
+                _check_keys(item)
 
 
 def _check_exact(row, columns):
@@ -148,6 +168,7 @@ def _problem(name, value, ref):
         return f"{short_number(changed)} has more digits than a Float keeps. Round it, or store str(value) in a String column"
     try:
         _encode(value).encode()
+        _check_keys(value)
     except RecursionError:
         return "the value contains itself, or is nested too deep"
     except UnicodeEncodeError:

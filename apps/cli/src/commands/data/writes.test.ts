@@ -150,6 +150,17 @@ describe("insert", () => {
     expect(stderr).toContain("hint: ");
   });
 
+  test.each([
+    ["a.json", '[{"id": 1},\n\n{"id": "x"}]', "Row 2: id: Expected an integer."],
+    ["a.jsonl", '{"id": 1}\n{"id": "x"}', "Line 2: id: Expected an integer."],
+  ])("counts rows of %s where rows are not lines", async (name, content, expected) => {
+    const errors = [{ pointer: "/1/id", detail: "Line 2: id: Expected an integer." }];
+    refusal = appError("invalid_request", { detail: `${errors[0]?.detail} Nothing was stored.`, errors });
+    const { stderr, stdout } = await run(["insert", "main/docs", file(name, content), "--json"]);
+    expect(stderr).toContain(expected);
+    expect(JSON.parse(stdout).errors[0].detail).toBe(expected);
+  });
+
   test("refuses a missing file, and no input", async () => {
     expect((await run(["insert", "main/docs", "none.csv"])).stderr).toContain("The file none.csv cannot be read");
     expect((await run(["insert", "main/docs", "-"])).stderr).toContain("Nothing is piped in.");
