@@ -68,7 +68,9 @@ CASES = {
     db.Float: [
         (pa.array([b"1.5"]), BYTES),
         (pa.array(["1.5"]), "REFUSED Expected a number"),
-        (pa.array([LONG]), [float(LONG)]),
+        (pa.array([LONG]), f"REFUSED {LONG} has more digits than a Float keeps"),
+        (pa.array([decimal.Decimal("12345678901234567.0")]), "REFUSED 12345678901234567 has more digits"),
+        (pa.array([decimal.Decimal("0.10"), decimal.Decimal("-2.5")]), [0.1, -2.5]),
         (pa.array([0.5], pa.float16()), [0.5]),
         (pa.array([-0.0, NAN]), [-0.0, None]),
         (pa.array([INF]), "REFUSED "),
@@ -115,7 +117,8 @@ CASES = {
         (inside([2**60], pa.timestamp("us")), YEARS),
         (inside([DAY], pa.date32()), [{"a": "2024-01-02"}]),
         (inside([decimal.Decimal("1.50")], pa.decimal128(5, 2)), [{"a": 1.5}]),
-        (inside([LONG], pa.decimal128(38, 9)), [{"a": float(LONG)}]),
+        (inside([LONG], pa.decimal128(38, 9)), [{"a": LONG}]),
+        (pa.array([LONG, decimal.Decimal("1.5")]), [LONG, 1.5]),
         (inside([dt.time(1, 2, 3)], pa.time64("us")), TIME),
         (inside([3], pa.duration("us")), "REFUSED a "),
         (inside([ONE], pa.uuid()), [{"a": TEXT_ID}]),
@@ -128,6 +131,8 @@ CASES = {
         (pa.array(["[1,2]"]), "REFUSED Expected a list"),
         (pa.array([b"[1,2]"]), BYTES),
         (pa.array([[1, 2], None]), [[1.0, 2.0], None]),
+        (pa.array([[decimal.Decimal("0.5")]]), [[0.5]]),
+        (pa.array([[LONG]]), f"REFUSED {LONG} has more digits"),
     ],
 }
 
@@ -151,13 +156,22 @@ def outcome(path, table, insert):
     # The command prints all digits.
     lines = command("export", path, "--format", "jsonl", "--columns", "v").splitlines()
     table.delete()
-    return sorted(json.dumps(json.loads(line)["v"]) for line in lines)
+    return sorted(text_of(json.loads(line, parse_float=number)["v"]) for line in lines)
+
+
+def number(text):
+    """A Float, or the digits that one does not have."""
+    return float(text) if decimal.Decimal(repr(float(text))) == decimal.Decimal(text) else decimal.Decimal(text)
+
+
+def text_of(value):
+    return json.dumps(value, default=lambda one: f"decimal {one}")
 
 
 def is_expected(expected, found, times):
     if isinstance(expected, str):
         return isinstance(found, str) and expected.removeprefix("REFUSED ") in found
-    return found == sorted(json.dumps(value) for value in expected * times)
+    return found == sorted(text_of(value) for value in expected * times)
 
 
 def main():

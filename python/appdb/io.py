@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import sys
 from contextlib import contextmanager
 
 from appdb.declare.arguments import checked
@@ -51,7 +52,7 @@ def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MI
     """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, binary columns are left out."""
     from appdb.client.rows.frames import is_json
 
-    columns, rows, close = _rows_of(table_or_query)
+    columns, rows, close = _rows_of(table_or_query, file_path)
     try:
         with _replaced(os.fspath(file_path)) as part, open(part, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, delimiter=delimiter, quoting=quoting)
@@ -66,7 +67,7 @@ def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MI
 @checked
 def export_json(table_or_query, file_path):
     """Writes rows as JSON, an object a line. Files are addresses, binary columns are left out."""
-    columns, rows, close = _rows_of(table_or_query)
+    columns, rows, close = _rows_of(table_or_query, file_path)
     names = [column.name for column in columns]
     try:
         with _replaced(os.fspath(file_path)) as part, open(part, "w", encoding="utf-8") as file:
@@ -150,12 +151,16 @@ def _query_of(given):
     raise _refused(f"An export of {type(given).__name__}", 'Give a table or a query: export_csv(db.get_table("main/docs"), path)')
 
 
-def _rows_of(given):
-    """The columns but binary ones, the rows as lists, and the function that ends the query."""
+def _rows_of(given, path):
+    """The columns but binary ones, the rows as lists, and the function that ends the query. A note names the others."""
     from appdb.kinds import rules
 
     cursor = _query_of(given).cursor()
     kept = [place for place, column in enumerate(cursor._columns) if rules(column.kind).python != "bytes"]
+    left_out = [column.name for place, column in enumerate(cursor._columns) if place not in kept]
+    if left_out:
+        named = f"the binary {'column' if len(left_out) == 1 else 'columns'} {', '.join(left_out)}"
+        print(f"{os.fspath(path)} is written without {named}. export_parquet() keeps bytes.", file=sys.stderr)
     columns = [cursor._columns[place] for place in kept]
     return columns, ([values[place] for place in kept] for values in cursor.values()), cursor.close
 

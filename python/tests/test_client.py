@@ -269,7 +269,7 @@ def test_a_changed_definition_keeps_the_references_to_other_columns(server, docs
     title, n = docs.title, docs.n
     changed = [one if one["name"] != "n" else column("n", "float", nullable=True) for one in DOCS["columns"]]
     server.tables["docs"] = {**DOCS, "columns": [*changed, column("more")]}
-    docs.add_column(more=db.String | None)
+    assert repr(docs.add_column(more=db.String | None)) == "<added the column more>"
     assert docs.title is title and docs.n is not n and docs.more is not None
 
 

@@ -7,7 +7,8 @@ import pytest
 
 import appdb as db
 from appdb.client.rows.frames import need
-from test_client import docs, server  # noqa: F401
+from fake_database import column
+from test_client import DOCS, docs, server  # noqa: F401
 from test_client_writes import sent
 
 TYPES = {"i": "int", "f": "float", "b": "bool", "s": "string", "t": "timestamp", "j": "json", "u": "uuid", "a": {"kind": "array", "dtype": "float32", "shape": [2]}}
@@ -47,6 +48,10 @@ def test_a_data_frame_is_inserted_with_nulls(server, docs, pandas):
         },
         index=[5, 5, 5],
     )
+    with pytest.raises(db.Error, match="The frame has the column 'big', which the table lacks"):
+        docs.insert(frame)
+    # another program adds it
+    server.tables["docs"] = {**DOCS, "columns": [*DOCS["columns"], column("big", "int", nullable=True)]}
     assert docs.insert(frame).num_rows == 3
     first, second, third = sent(server)
     assert first == {"title": "a", "n": 1, "score": 0.5, "made": "2026-01-01T23:00:00Z", "tags": {"x": [1]}, "big": 2**62}

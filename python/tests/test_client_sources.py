@@ -111,7 +111,8 @@ def test_types_of_a_csv_file_are_inferred(server, tmp_path):
 def test_a_later_text_that_does_not_fit_asks_for_a_schema(server, tmp_path):
     (tmp_path / "a.csv").write_text("id\n" + "".join(f"{n}\n" for n in range(1500)) + "x\n")
     server.tables["a"] = definition("a", column("id", "int"))
-    with pytest.raises(db.Error, match=r"Line 1502 of .*a.csv has 'x' in the column id, .* schema=\{\"id\": db.String"):
+    server.answers["/rows"] = (422, {**REFUSED, "errors": [{"pointer": "/1500/id", "detail": 'Line 1501: id: Expected an integer, got "x".'}]})
+    with pytest.raises(db.Error, match=r"line 1502 of .*a.csv, column 'id': Expected an integer, .* schema=\{\"id\": db.String"):
         db.create_table("main/a", source=tmp_path / "a.csv")
     assert changes(server) == [("create_table", "a"), ("drop_table", "a")]
 
@@ -189,6 +190,56 @@ def test_failed_cells_are_counted_with_returned_rows(server, docs, monkeypatch):
 
     assert _failed_cells('fare;rows=3, tax;type="CellError, a";rows=2, x;type="E"') == 6
     assert _failed_cells("") == 0
+
+
+LONG = decimal.Decimal("12345678901234567890.1234567890")
+
+
+def test_json_columns_keep_all_digits(server, docs, tmp_path):
+    text = '{"title":"a","tags":{"a":0.12345678901234567890,"b":[1.50,1e2]}}'
+    (tmp_path / "a.jsonl").write_text(text)
+    docs.insert(tmp_path / "a.jsonl")
+    assert server.bodies("/rows")[-1].decode().strip() == '{"title":"a","tags":{"a":0.12345678901234567890,"b":[1.5,100.0]}}'
+    docs.insert([{"title": "a", "tags": [LONG, decimal.Decimal("1.50"), decimal.Decimal(10**20)]}])
+    assert server.bodies("/rows")[-1].decode().strip() == '{"title":"a","tags":[12345678901234567890.123456789,1.5,100000000000000000000]}'
+    server.forms.clear()
+    docs.insert({"title": "a", "tags": LONG} for _ in range(600))
+    assert server.forms[-1]["tags"] == "source"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (LONG, "row 2, column 'score': 12345678901234567890.123456789 has more digits than a Float keeps. Round it"),
+        (decimal.Decimal(2**53 + 1), "row 2, column 'score': 9007199254740993 has more digits"),
+        (decimal.Decimal("1e400"), "row 2, column 'score': 1000.* has more digits"),
+        (decimal.Decimal("1e5000"), r"row 2, column 'score': 1e\+5000 has more digits"),
+        (decimal.Decimal("NaN"), "row 2, column 'score': .*NaN"),
+        (decimal.Decimal("sNaN"), "row 2, column 'score': .*NaN"),
+        (decimal.Decimal("-Infinity"), "row 2, column 'score': .*infinite"),
+    ],
+)
+def test_a_decimal_that_a_float_would_change_is_refused(server, value, message):
+    server.tables["scores"] = definition("scores", column("score", "float"))
+    scores = db.get_table("main/scores")
+    scores.insert([{"score": decimal.Decimal("0.1")}, {"score": decimal.Decimal("1.50")}])
+    assert [row["score"] for row in sent(server)] == [0.1, 1.5]
+    with pytest.raises(db.Error, match=message):
+        scores.insert([{"score": 1.5}, {"score": value}])
+
+
+@pytest.mark.parametrize("value", [{1: "a"}, [{"a": {None: 1}}], {"a": [({True: 1},)]}])
+def test_keys_that_are_not_text_are_refused(docs, value):
+    for rows in ([{"title": "a", "tags": value}], [{"title": "a", "tags": value}] * 600):
+        with pytest.raises(db.Error, match=r"row 1, column 'tags': a dict has the key .* JSON has texts as keys. Write str\(key\)"):
+            docs.insert(rows)
+
+
+def test_a_plan_of_the_command_is_a_table_of_the_program():
+    from appdb.client.hints import for_program
+
+    hint = for_program("See the new plan: cli schema diff app.py cloud://acme:main")
+    assert hint == "Open the table again with db.get_table(), then try again."
 
 
 @pytest.fixture

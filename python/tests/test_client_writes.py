@@ -129,13 +129,20 @@ def test_files_are_read(server, docs, tmp_path, name):
 
 WRONG = {
     "ragged.csv": (b"title,n\na,1\nb\n", "Line 3 of .* has 1 values; the first line names 2 columns"),
-    "number.csv": (b"title,n\na,x\n", "Line 2 of .* has 'x' in the column n, which is not a whole number"),
-    "quotes.csv": (b'title\n"a\n', "Line 2 of .* is not valid CSV"),
-    "latin.csv": (b"title\n\xe4\n", "is not UTF-8"),
+    "tags.csv": (b"title,tags\na,x\n", "Line 2 of .* has 'x' in the column tags, which is not JSON"),
+    "open.csv": (b'title\na\n"b\nc\n', "Line 3 of .* is not valid CSV: the quote that begins a cell does not end"),
+    "unknown.csv": (b"title,titel\n", "has the column 'titel', which the table lacks. Did you mean 'title'"),
+    "nameless.csv": (b"title,\na,b\n", "Line 2 of .* has 'b' in a column without a name"),
+    "lines.json": (b'{"title":"a"}\n{"title":"b"}\n', "Line 2 of .* Name a file with an object on each line .jsonl"),
+    "deep.jsonl": (b'{"tags":' + b"[" * 100_000, "Line 1 of .* nested too deep"),
+    "latin.jsonl": (b'{"title":"a"}\n{"title":"\xe4"}\n', "Line 2 of .* is not UTF-8"),
+    "cut.csv": ("title\na\nb\n".encode("utf-16")[:-1], "Line 3 of .* is not UTF-16"),
+    "quotes.csv": (b'title\n"a"b\n', "Line 2 of .* is not valid CSV"),
+    "latin.csv": (b"title\n\xe4\n", "Line 2 of .* is not UTF-8"),
     "twice.csv": (b"title,title\na,b\n", "several columns named 'title'"),
     "empty.csv": (b"", "is empty"),
     "bad.jsonl": (b'{"title":"a"}\n{"title":\n', "Line 2 of .* is not valid JSON"),
-    "list.jsonl": (b"[1]\n", "Line 1 of .* is not a JSON object"),
+    "list.jsonl": (b"[1]\n", "Row 1 of .* is int, not an object"),
     "a.doc": (b"", "cannot read"),
 }
 

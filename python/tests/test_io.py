@@ -14,9 +14,11 @@ TYPES = {"n": "int", "s": "string", "made": "timestamp", "tags": "json", "raw": 
 ROWS = [[2**53 + 1, 'a,"b"', "2026-01-02T03:04:05Z", '{"x":[1,null]}', b"\0"], [None, "é", None, None, None]]
 
 
-def test_csv_has_a_header_json_and_no_binary_columns(server, docs, tmp_path):
+def test_csv_has_a_header_json_and_no_binary_columns(server, docs, tmp_path, capsys):
     server.result(TYPES, ROWS)
     export_csv(docs, tmp_path / "a.csv", delimiter=";")
+    note = f"{tmp_path / 'a.csv'} is written without the binary column raw. export_parquet() keeps bytes.\n"
+    assert capsys.readouterr() == ("", note)
     assert (tmp_path / "a.csv").read_bytes().decode().split("\r\n") == [
         "n;s;made;tags",
         '9007199254740993;"a,""b""";2026-01-02T03:04:05+00:00;"{""x"": [1, null]}"',

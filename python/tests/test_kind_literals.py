@@ -25,7 +25,7 @@ OF_ONE = {
     "queries/query.py": "a condition is a Bool, a bound an Int",
     "expressions/similarity.py": "what likeness is asked by",
     "client/cells.py": "an image is opened, other files are paths",
-    "client/rows/csv_files.py": "texts of CSV files",
+    "client/rows/csv_cells.py": "texts of CSV files",
     "client/rows/csv_types.py": "types that texts of CSV files look like",
     "client/rows/encoding.py": "whole Floats of data frames, for columns of Int",
     "client/rows/frames.py": "types of pandas and Arrow",

@@ -152,8 +152,9 @@ def _add(table, columns, if_exists, on_error):
     again = [] if plan["tables"] or if_exists_of(if_exists) != "replace" else _of_modules(made)
     if again:
         return writing.recompute(table, again, False, True, on_error)
-    is_filled = bool(plan["tables"]) and any(column.value is not None for column in made)
-    return writing.UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))
+    if not any(column.value is not None for column in made):
+        return writing.ColumnsAdded([column.name for column in made] if plan["tables"] else [])
+    return writing.UpdateStatus("filled", table.count() if plan["tables"] else 0, sum(failed.values()))
 
 
 def _of_modules(columns):

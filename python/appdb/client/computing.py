@@ -6,6 +6,7 @@ from appdb.client.progress import Progress
 from appdb.client.refusals import refused_rows
 from appdb.client.rows.encoding import media_columns
 from appdb.client.rows.row_body import row_body
+from appdb.client.rows.row_names import StoredColumns
 from appdb.client.rows.sources import source_of
 from appdb.client.writing import RowCount, check_on_error, decoded, with_uploads
 from appdb.declare.errors import AppFileError, Error, did_you_mean, listed
@@ -37,7 +38,7 @@ def compute(table, rows, values, outputs, on_error):
     taken = table
     while (base := taken.get_base_table()) is not None:
         taken = base
-    refs = {name: column.ref for name, column in taken.__appdb_table__.columns.items() if column.is_stored}
+    refs = StoredColumns(taken)
     source = source_of(values if rows is None else rows, refs)
     try:
         return _computed(table, source, refs, query)

@@ -12,6 +12,7 @@ _FORMS = [
     (re.compile(rf"cli rename {_PATH} (\w+)"), lambda found: _move(found[1], found[2])),
     (re.compile(rf"cli ls {_PATH}"), r'db.ls("\1")'),
     (re.compile(r"cli ls\b"), "db.ls()"),
+    (re.compile(r"See the new plan: cli schema diff .*"), "Open the table again with db.get_table(), then try again."),
     (re.compile(r" and run `cli service update`"), ""),
     (re.compile(r"\brun the update again"), "try again"),
     (re.compile(r"An insert route creates rows\."), 'Or write if_not_exists="insert".'),

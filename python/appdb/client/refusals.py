@@ -22,7 +22,13 @@ class Places:
             self._rows.append(row)
             self._offsets.append(line - row)
 
+    def count_rows(self):
+        """The rows are not on lines of their own."""
+        self._offsets = None
+
     def __call__(self, row):
+        if self._offsets is None:
+            return f"row {row} of {self._path}"
         from bisect import bisect_right
 
         return f"line {row + self._offsets[bisect_right(self._rows, row) - 1]} of {self._path}"
@@ -71,7 +77,7 @@ def refused_rows(error, table, source, verb="inserted"):
     declared = table.__appdb_table__
     columns = {name: column for name, column in declared.columns.items() if column.is_stored and column.value is None}
     own = [{**field, "detail": _reason(field, table, columns)} for field in fields]
-    hint = source.hint or error.hint
+    hint = source.hint(_parts(fields[0]["pointer"])[1]) if callable(source.hint) else source.hint or error.hint
     if hint is None or hint.startswith("The route takes"):
         is_unknown = any(_parts(field["pointer"])[1] not in (None, *columns) for field in fields)
         hint = f"The columns of {table.path} are {listed(columns)}." if is_unknown else "Correct them."

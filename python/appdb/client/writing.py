@@ -9,7 +9,7 @@ from appdb.client.rows.encoding import encoded_rows, json_bytes, local_file, med
 from appdb.client.progress import Progress, tell_that_it_continues
 from appdb.client.refusals import refused_rows
 from appdb.client.rows.row_body import row_body
-from appdb.client.rows.row_names import Naming
+from appdb.client.rows.row_names import Naming, StoredColumns
 from appdb.client.rows.sources import source_of
 from appdb.declare.constants import wire_value
 from appdb.declare.errors import AppFileError, Error, did_you_mean, listed
@@ -37,6 +37,19 @@ class UpdateStatus:
         return f"<{self.verb} {self.num_rows} {'row' if self.num_rows == 1 else 'rows'}{failed}>"
 
 
+class ColumnsAdded(UpdateStatus):
+    """What add_column() did: it adds columns and changes no value of a row."""
+
+    def __init__(self, names):
+        super().__init__("added", 0)
+        self._names = names
+
+    def __repr__(self):
+        if not self._names:
+            return "<added no column>"
+        return f"<added the {'column' if len(self._names) == 1 else 'columns'} {', '.join(self._names)}>"
+
+
 def insert(table, rows, values, on_error, return_rows, columns):
     """Inserts rows of any source. Raises Error; then no row was inserted."""
     check_on_error(on_error)
@@ -47,7 +60,7 @@ def insert(table, rows, values, on_error, return_rows, columns):
         name = next(iter(values))
         hint = did_you_mean(name, ("on_error", "return_rows", "columns"), "Give it rows, or the values of one row.")
         raise Error(f"insert() is given rows and {name}=.", hint)
-    refs = {name: column.ref for name, column in table.__appdb_table__.columns.items() if column.is_stored}
+    refs = StoredColumns(table)
     source = source_of(values if rows is None else rows, refs, columns)
     try:
         return _inserted(table, source, refs, on_error, return_rows)
@@ -124,7 +137,7 @@ def batch_update(table, rows, if_not_exists, on_error):
     _refuse_view(table, "batch_update")
     if if_not_exists not in ("error", "ignore", "insert"):
         raise Error(f"if_not_exists= is 'error', 'ignore' or 'insert', not {if_not_exists!r}.", "Leave it out for 'error'.")
-    refs = {name: column.ref for name, column in table.__appdb_table__.columns.items() if column.is_stored}
+    refs = StoredColumns(table)
     source = source_of(rows, refs)
     total = UpdateStatus("updated", 0)
     end = b'],"if_not_exists":"%s","on_error":"%s"}' % (if_not_exists.encode(), on_error.encode())

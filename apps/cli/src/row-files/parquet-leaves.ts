@@ -39,13 +39,25 @@ export function numberText(value: number): string {
   return `${digits}e${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
 }
 
-/** Whole decimals keep all digits, and others become the nearest Float. */
-export function decimalText(unscaled: bigint, scale: number): string {
+/** The text of a decimal with all its digits: whole, as the same Float, or written out. `isExact`: it is the last. */
+export function decimalText(unscaled: bigint, scale: number): { readonly text: string; readonly isExact: boolean } {
   const power = 10n ** BigInt(scale);
-  if (unscaled % power === 0n) return (unscaled / power).toString();
   const digits = (unscaled < 0n ? -unscaled : unscaled).toString().padStart(scale + 1, "0");
   const at = digits.length - scale;
-  return numberText(Number(`${unscaled < 0n ? "-" : ""}${digits.slice(0, at)}.${digits.slice(at)}`));
+  const fraction = digits.slice(at).replace(/0+$/, "");
+  const text = `${unscaled < 0n ? "-" : ""}${digits.slice(0, at)}${fraction === "" ? "" : `.${fraction}`}`;
+  const near = numberText(Number(text));
+  if (!isSame(near, unscaled, scale)) return { text, isExact: true };
+  return { text: unscaled % power === 0n ? text : near, isExact: false };
+}
+
+/** Whether the text of a Float is the number of a decimal. */
+function isSame(near: string, unscaled: bigint, scale: number): boolean {
+  const [digits = "", exponent = "0"] = near.split("e");
+  const [whole = "", fraction = ""] = digits.split(".");
+  const places = fraction.length - Number(exponent);
+  const one = BigInt(whole + fraction) * 10n ** BigInt(Math.max(0, scale - places));
+  return one === unscaled * 10n ** BigInt(Math.max(0, places - scale));
 }
 
 /** The integer of big-endian bytes. */

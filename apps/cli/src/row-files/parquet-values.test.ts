@@ -33,10 +33,20 @@ test.each([
   expect(numberText(value)).toBe(text);
 });
 
-test("keeps all digits of whole decimals, and rounds others once", () => {
-  expect(decimalText(900719925474099300n, 2)).toBe("9007199254740993");
-  expect(decimalText(12345678901234567890123456789n, 9)).toBe("1.2345678901234567e+19");
-  expect(decimalText(-5n, 2)).toBe("-0.05");
+test.each([
+  [900719925474099300n, 2, "9007199254740993", true],
+  [12345678901234567890123456789n, 9, "12345678901234567890.123456789", true],
+  [12345678901234567890n, 20, "0.1234567890123456789", true],
+  [-5n, 2, "-0.05", false],
+  [150n, 2, "1.5", false],
+  [10n ** 30n, 0, `1${"0".repeat(30)}`, false],
+  [1n, 10, "1e-10", false],
+  [0n, 3, "0", false],
+])("the decimal %d of scale %d is %s", (unscaled, scale, text, isExact) => {
+  expect(decimalText(unscaled, scale)).toEqual({ text, isExact });
+});
+
+test("bytes of decimals have a sign", () => {
   expect(signed(Uint8Array.of(0xff, 0x38))).toBe(-200n);
 });
 

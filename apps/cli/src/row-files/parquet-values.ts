@@ -14,11 +14,14 @@ import {
 
 /** The JSON of a value that the reader gives without its logical type. @throws Unfit */
 type Print = (value: unknown) => string;
+type Leaf = (element: SchemaElement) => Print;
 
 const MICROS_OF_DAY = 86_400_000_000n;
 /** Strings of JSON have none. */
 const LINE_ENDS = /[\r\n]+/g;
 const ARRAY = /^Array\b/;
+/** Columns that keep the digits of a Float. */
+const TAKES_FLOATS = /^(?:Float|Array)\b/;
 
 /** The reader converts values by their logical types with less than their digits. Without these types it gives all. */
 export function withoutTypes(metadata: FileMetaData): FileMetaData {
@@ -48,7 +51,8 @@ export const durationPrinter = orNull(refuse("a duration cannot be stored. Write
 
 function cellOf(tree: SchemaTree, column: DataColumn, isMarked: boolean): Print {
   const { children, element } = tree;
-  if (children.length > 0 || element.repetition_type === "REPEATED") return printerOf(tree);
+  const leaf = TAKES_FLOATS.test(column.type) ? floatLeaf : leafPrinter;
+  if (children.length > 0 || element.repetition_type === "REPEATED") return printerOf(tree, leaf);
   const takesJson = isJsonColumn(column) || (isMarked && ARRAY.test(column.type));
   if (takesJson && (isMarked ? isText(element) || isJsonType(element) : isJsonType(element))) return jsonLine;
   if (isBytes(element)) {
@@ -59,7 +63,7 @@ function cellOf(tree: SchemaTree, column: DataColumn, isMarked: boolean): Print 
   }
   const unit = unitOf(element);
   if (unit !== undefined && !isOfZone(element) && column.type.startsWith("Date")) return dayOr(unit);
-  return printerOf(tree);
+  return printerOf(tree, leaf);
 }
 
 /** pandas has no other type for days than timestamps at midnight. */
@@ -72,20 +76,20 @@ function dayOr(unit: bigint): Print {
   };
 }
 
-function printerOf(tree: SchemaTree): Print {
-  if (tree.element.repetition_type === "REPEATED") return listOf(oneOf(tree));
-  return oneOf(tree);
+function printerOf(tree: SchemaTree, leaf: Leaf): Print {
+  if (tree.element.repetition_type === "REPEATED") return listOf(oneOf(tree, leaf));
+  return oneOf(tree, leaf);
 }
 
-function oneOf(tree: SchemaTree): Print {
+function oneOf(tree: SchemaTree, leaf: Leaf): Print {
   const { children, element } = tree;
   const [first] = children;
-  if (first === undefined) return leafPrinter(element);
-  if (isMap(tree)) return mapPrinter(tree);
+  if (first === undefined) return leaf(element);
+  if (isMap(tree)) return mapPrinter(tree, leaf);
   if (isList(element) && children.length === 1 && first.children.length <= 1) {
-    return listOf(orNull(oneOf(first.children[0] ?? first)));
+    return listOf(orNull(oneOf(first.children[0] ?? first, leaf)));
   }
-  const members = children.map((child) => [child.element.name, orNull(printerOf(child))] as const);
+  const members = children.map((child) => [child.element.name, orNull(printerOf(child, leaf))] as const);
   return (value) => {
     const found = value as Record<string, unknown>;
     return `{${members.map(([name, print]) => `${JSON.stringify(name)}:${print(found[name])}`).join(",")}}`;
@@ -97,12 +101,12 @@ function listOf(print: Print): Print {
 }
 
 /** A map is an object, whose names are texts and come once. */
-function mapPrinter({ children: [pairs] }: SchemaTree): Print {
+function mapPrinter({ children: [pairs] }: SchemaTree, leaf: Leaf): Print {
   const [key, item] = pairs?.children ?? [];
   if (pairs === undefined || key === undefined || item === undefined) return refuse("a map has no values");
   const isTextual = isText(key.element);
   const printKey = leafPrinter(key.element);
-  const printItem = orNull(printerOf(item));
+  const printItem = orNull(printerOf(item, leaf));
   return (value) => {
     const found = (value as Record<string, unknown>)[pairs.element.name];
     const members = new Map<string, string>();
@@ -118,8 +122,8 @@ function mapPrinter({ children: [pairs] }: SchemaTree): Print {
 
 function leafPrinter(element: SchemaElement): Print {
   const { converted_type: converted, logical_type: logical, scale, type } = element;
-  if (converted === "DECIMAL" || logical?.type === "DECIMAL") {
-    return (value) => decimalText(value instanceof Uint8Array ? signed(value) : BigInt(value as number), scale ?? 0);
+  if (isDecimal(element)) {
+    return (value) => decimalOf(value, scale).text;
   }
   if (converted === "DATE" || logical?.type === "DATE") return (value) => JSON.stringify(dateText(Number(value)));
   const unit = unitOf(element);
@@ -134,6 +138,22 @@ function leafPrinter(element: SchemaElement): Print {
   if (isBytes(element)) return refuse("the value has bytes inside, which JSON lacks. Decode them to text");
   if (type === "BOOLEAN") return String;
   return integerPrinter(element);
+}
+
+function decimalOf(value: unknown, scale: number | undefined): { readonly text: string; readonly isExact: boolean } {
+  return decimalText(value instanceof Uint8Array ? signed(value) : BigInt(value as number), scale ?? 0);
+}
+
+/** A Float has the digits of a decimal, or the value is refused. */
+function floatLeaf(element: SchemaElement): Print {
+  if (!isDecimal(element)) return leafPrinter(element);
+  return (value) => {
+    const { isExact, text } = decimalOf(value, element.scale);
+    if (isExact) {
+      throw new Unfit(`${text} has more digits than a Float keeps. Round it, or write it as text for a String column`);
+    }
+    return text;
+  };
 }
 
 /** The reader gives the bits of unsigned integers as signed ones. */
@@ -216,6 +236,10 @@ function isBytes(element: SchemaElement): boolean {
   const meanings = ["DECIMAL", "UUID", "FLOAT16"];
   const isKnown = meanings.includes(logical?.type ?? "") || converted === "DECIMAL" || converted === "INTERVAL";
   return isOfBytes && !isKnown && !isText(element) && !isJsonType(element);
+}
+
+function isDecimal({ converted_type: converted, logical_type: logical }: SchemaElement): boolean {
+  return converted === "DECIMAL" || logical?.type === "DECIMAL";
 }
 
 function isList({ converted_type: converted, logical_type: logical }: SchemaElement): boolean {

@@ -15,6 +15,9 @@ import { ParquetFile } from "./write-parquet.ts";
 
 /** Rows of one piece. */
 const AT_ONCE = 1_000;
+/** Messages of the reader about a file that was cut off or changed. */
+const CUT =
+  /footer != PAR1|file is too short|ended early|outside the bounds|metadata length|metadata parse|out of range|unexpected end|invalid (?:block|magic|compressed)/i;
 
 /** Begins a Parquet file in an open, empty file. Conversions of cells are of the caller's bundle, whose classes they compare. */
 export function createParquet(
@@ -28,7 +31,7 @@ export function createParquet(
 /**
  * The rows of a Parquet file as JSON lines, a row group in memory at a time. `columnsOf` finds the table's columns by
  * the file's names.
- * @throws usage for a file that is not Parquet; errors of `columnsOf`
+ * @throws usage for a file that cannot be read; invalid_request for its content; errors of `columnsOf`
  */
 export async function* parquetLines(
   { cwd }: Pick<Context, "cwd">,
@@ -121,14 +124,14 @@ function cellsOf(
   });
 }
 
-/** @throws usage for a value that no column can store */
+/** @throws invalid_request for a value that no column can store */
 function rowLine(cells: readonly Cells[], row: readonly unknown[], place: string): string {
   const members = cells.map(({ name, print }, at) => {
     try {
       return `${JSON.stringify(name)}:${print(row[at])}`;
     } catch (cause) {
       if (!(cause instanceof Unfit)) throw cause;
-      throw appError("usage", {
+      throw appError("invalid_request", {
         detail: `${place}, column ${name}: ${cause.message}.`,
         hint: "Correct the file, and insert it again. Nothing was inserted.",
         cause,
@@ -138,14 +141,19 @@ function rowLine(cells: readonly Cells[], row: readonly unknown[], place: string
   return `{${members.join(",")}}`;
 }
 
-/** The reader throws errors of its own for what it does not understand. @throws usage */
+/** The reader throws errors of its own for what it does not understand. @throws invalid_request */
 async function understood<T>(typed: string, read: () => Promise<T>): Promise<T> {
   try {
     return await read();
   } catch (cause) {
-    throw appError("usage", {
-      detail: `${typed} cannot be read as Parquet: ${cause instanceof Error ? cause.message : cause}.`,
-      hint: "Check that the file is complete, or write it again with another program.",
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    // the reader has no error of its own for data that end too early
+    const isCut = cause instanceof RangeError || CUT.test(reason);
+    throw appError("invalid_request", {
+      detail: isCut
+        ? `${typed} is not a complete Parquet file. Nothing was inserted.`
+        : `${typed} cannot be read as Parquet: ${reason.replace(/^parquet /, "").replace(/\.$/, "")}. Nothing was inserted.`,
+      hint: "Copy the file again, or write it again with another program.",
       cause,
     });
   }

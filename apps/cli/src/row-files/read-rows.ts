@@ -1,10 +1,10 @@
 import { extname } from "node:path";
 import { CsvReader, type CsvRecord } from "@appdb/contract/clients/read-csv";
-import { isBrokenJson, jsonOf } from "@appdb/contract/clients/typed-values";
+import { csvCell, isBrokenJson, jsonOf } from "@appdb/contract/clients/typed-values";
 import { appError } from "@appdb/contract/errors";
 import type { DataColumn, DataTable } from "@appdb/contract/routes/data-api";
-import { chosenColumns } from "../commands/data/data-target.ts";
 import type { Context } from "../context.ts";
+import { foldNames } from "./fold-names.ts";
 import { ArraySplitter, objectLine } from "./split-array.ts";
 import { textPieces } from "./text-pieces.ts";
 
@@ -20,12 +20,14 @@ export type Lines = AsyncIterable<readonly string[]>;
 interface Wanted {
   readonly path: string;
   readonly table: DataTable;
+  /** Called for a file whose rows are not on lines of their own. */
+  readonly countRows?: () => void;
 }
 
 /**
  * Reads the rows of a file, piece by piece: JSON lines, a JSON array, CSV or Parquet by the file's ending; `-` is the
  * input, in one of the first three.
- * @throws usage for a file that cannot be read, column_not_found for a column that the table lacks
+ * @throws usage for a file that cannot be read, invalid_request for its content, column_not_found
  */
 export async function* readRowFile(
   ctx: Pick<Context, "cwd" | "streamInput">,
@@ -35,7 +37,8 @@ export async function* readRowFile(
   const ending = extname(typed).toLowerCase();
   if (ending === ".parquet") {
     const { parquetLines } = await import("./parquet.ts");
-    yield* parquetLines(ctx, typed, (names) => columnsOf(names, wanted));
+    wanted.countRows?.();
+    yield* parquetLines(ctx, typed, (names) => columnsOf(names, typed, wanted));
     return;
   }
   const pieces = textPieces(ctx, typed);
@@ -52,15 +55,22 @@ async function* jsonOrCsv(pieces: AsyncGenerator<string, void>, typed: string, w
   }
   const all = withHead(head, pieces);
   const first = head.trimStart()[0];
-  if (first === "[") yield* arrayLines(all, typed);
-  else if (extname(typed).toLowerCase() === ".json") yield [objectLine(await whole(all), typed)];
-  else if (typed !== "-" || first === "{" || first === undefined) yield* plainLines(all, typed);
+  const isObject = extname(typed).toLowerCase() === ".json";
+  if (first === "[" || isObject) wanted.countRows?.();
+  if (first === "[") yield* foldNames(arrayLines(all, typed), "row", typed);
+  else if (isObject) yield* foldNames(once(objectLine(await whole(all), typed)), "row", typed);
+  else if (typed !== "-" || first === "{" || first === undefined)
+    yield* foldNames(plainLines(all, typed), "line", typed);
   else yield* csvLines(all, "the input", wanted);
 }
 
 async function* withHead(head: string, rest: AsyncGenerator<string, void>) {
   yield head;
   yield* rest;
+}
+
+async function* once(line: string) {
+  yield [line];
 }
 
 async function whole(pieces: AsyncIterable<string>): Promise<string> {
@@ -75,7 +85,7 @@ async function* plainLines(pieces: AsyncIterable<string>, name: string) {
     const lines = (rest + piece).split("\n");
     rest = lines.pop() ?? "";
     if (rest.length > MAX_LINE) {
-      throw appError("usage", {
+      throw appError("invalid_request", {
         detail: `${name} has a line of more than ${MAX_LINE} characters.`,
         hint: "Write one JSON object per line.",
       });
@@ -96,14 +106,11 @@ async function* arrayLines(pieces: AsyncIterable<string>, typed: string) {
 
 async function* csvLines(pieces: AsyncIterable<string>, name: string, wanted: Wanted) {
   const reader = new CsvReader(name);
-  let columns: readonly DataColumn[] | undefined;
+  let columns: readonly (DataColumn | undefined)[] | undefined;
   let line = 1;
   const print = (records: readonly CsvRecord[]) => {
     if (records.length === 0) return [];
-    columns ??= columnsOf(
-      reader.header().cells.map(({ text }) => text),
-      wanted,
-    );
+    columns ??= headerOf(reader, name, wanted);
     const lines: string[] = [];
     for (const record of records) {
       for (; line < record.line; line += 1) lines.push("");
@@ -118,38 +125,58 @@ async function* csvLines(pieces: AsyncIterable<string>, name: string, wanted: Wa
   }
   const last = print(reader.read("", true));
   // also without rows, a column that the table lacks is an error
-  columns ??= columnsOf(
-    reader.header().cells.map(({ text }) => text),
-    wanted,
-  );
+  columns ??= headerOf(reader, name, wanted);
   if (last.length > 0) yield last;
 }
 
-/** @throws usage for a cell of a Json column that is not JSON */
-function rowOf(columns: readonly DataColumn[], { cells, line }: CsvRecord, file: string): string {
-  const members = columns.map((column, at) => {
-    const cell = cells[at] ?? { text: "", is_quoted: false };
+/** The columns of a header; undefined for one without a name, which has no values. */
+function headerOf(reader: CsvReader, name: string, wanted: Wanted): readonly (DataColumn | undefined)[] {
+  const names = reader.header().cells.map(({ text }) => text.trim());
+  const found = columnsOf(
+    names.filter((one) => one !== ""),
+    name,
+    wanted,
+  )[Symbol.iterator]();
+  return names.map((one) => (one === "" ? undefined : found.next().value));
+}
+
+/** @throws invalid_request for a cell of a Json column that is not JSON, and for one without a column */
+function rowOf(columns: readonly (DataColumn | undefined)[], { cells, line }: CsvRecord, file: string): string {
+  const members = columns.flatMap((column, at) => {
+    const given = cells[at] ?? { text: "", is_quoted: false };
+    if (column === undefined) {
+      if (given.text === "") return [];
+      throw appError("invalid_request", {
+        detail: `${file}, line ${line}: ${JSON.stringify(given.text.slice(0, 80))} is in a column without a name. Nothing was inserted.`,
+        hint: "Name the column in the first line, or remove it. pandas writes no such column with index=False.",
+      });
+    }
+    const cell = csvCell(column, given);
     if (isBrokenJson(column, cell)) {
-      throw appError("usage", {
+      throw appError("invalid_request", {
         detail: `${file}, line ${line}: ${JSON.stringify(cell.text.slice(0, 80))} is not JSON, which the column ${column.name} takes.`,
         hint: 'Write a text with quotes, which CSV doubles: """text""". Nothing was inserted.',
       });
     }
-    return `${JSON.stringify(column.name)}:${jsonOf(column, cell)}`;
+    return [`${JSON.stringify(column.name)}:${jsonOf(column, cell)}`];
   });
   return `{${members.join(",")}}`;
 }
 
-/** The table's columns by their names in a file. @throws column_not_found; usage for a column that comes twice */
-function columnsOf(names: readonly string[], { path, table }: Wanted): readonly DataColumn[] {
+/** The table's columns by their names in a file. @throws column_not_found; invalid_request for a column that comes twice */
+function columnsOf(names: readonly string[], file: string, { path, table }: Wanted): readonly DataColumn[] {
   const columns = names.map((name) => {
-    const [found] = chosenColumns(table, name, path);
-    if (found === undefined) throw new TypeError("A column was not found.");
-    return found;
+    const found = table.columns.find((column) => column.name === name.trim().toLowerCase());
+    if (found !== undefined) return found;
+    throw appError("column_not_found", {
+      detail: `${path} has no column ${JSON.stringify(name)}. The file ${file} names it.`,
+      hint: `It has ${table.columns.map((one) => one.name).join(", ")}.`,
+      meta: { table: path, column: name },
+    });
   });
   const twice = columns.find((column, at) => columns.indexOf(column) < at);
   if (twice === undefined) return columns;
-  throw appError("usage", {
+  throw appError("invalid_request", {
     detail: `The header names the column ${twice.name} of ${path} twice. Nothing was inserted.`,
     hint: "Name each column once.",
   });

@@ -29,6 +29,7 @@ const TYPES = {
   any: "Array[float32] | None",
   nothing: "String | None",
 };
+const LARGE = Buffer.from("ffffff7f", "hex");
 const COLUMNS = Object.entries(TYPES).map(([name, type]) => dataColumn(name, type));
 const TABLE = dataTable("kinds", { columns: COLUMNS });
 const ROWS = [
@@ -80,9 +81,23 @@ test("a column that the table lacks, and a file that was cut off, are refused", 
   const table = dataTable("kinds", { columns: COLUMNS.slice(1) });
   await expect(read("b.parquet", table)).rejects.toThrow('main/kinds has no column "id".');
   writeFileSync(join(folder, "c.parquet"), readFileSync(join(folder, "b.parquet")).subarray(0, -20));
-  await expect(read("c.parquet")).rejects.toThrow("c.parquet cannot be read as Parquet");
+  await expect(read("c.parquet")).rejects.toThrow("c.parquet is not a complete Parquet file.");
   writeFileSync(join(folder, "d.csv"), readFileSync(join(folder, "b.parquet")));
   await expect(read("d.csv")).rejects.toThrow("d.csv is a Parquet file.");
+});
+
+test.each([
+  ["nothing", (_: Buffer) => Buffer.alloc(0)],
+  ["its first half", (whole: Buffer) => whole.subarray(0, whole.length / 2)],
+  ["no middle", (whole: Buffer) => Buffer.concat([whole.subarray(0, 40), whole.subarray(-60)])],
+  ["a large length of its index", (whole: Buffer) => Buffer.concat([whole.subarray(0, -8), LARGE, whole.subarray(-4)])],
+])("a Parquet file with %s is refused by its name", async (_, change) => {
+  await write("whole.parquet", ROWS);
+  writeFileSync(join(folder, "bad.parquet"), change(readFileSync(join(folder, "whole.parquet"))));
+  await expect(read("bad.parquet")).rejects.toMatchObject({
+    code: "invalid_request",
+    message: expect.stringMatching(/^bad\.parquet is not a complete Parquet file\. Nothing was inserted\.$/),
+  });
 });
 
 test("an output that was not completed leaves the previous file and no part", async () => {
@@ -124,10 +139,11 @@ describe("a JSON array", () => {
   });
 
   test.each([
-    ['[{"a": 1}', "x.json is not JSON: the array does not end"],
-    ["[{}] {}", "x.json is not JSON: text follows the array"],
+    ['[{"a": 1}', "x.json is not JSON, at line 1: the array does not end"],
+    ["[{}] {}", "x.json is not JSON, at line 1: text follows the array"],
     ["[{},]", "x.json is not JSON"],
-    ["[1]", "x.json has no rows"],
+    ["[1]", "Row 1 of x.json is not a JSON object."],
+    ['[\n{"a": 1},\n{"a": }]', "x.json is not JSON, at line 3"],
     ["[{]", "x.json is not JSON"],
   ])("refuses %j", (text, expected) => {
     const splitter = new ArraySplitter("x.json");

@@ -10,7 +10,11 @@ const MARKS: ReadonlyMap<string, string> = new Map([
   ["fffe", "utf-16le"],
 ]);
 const MARK_BYTES = 2;
+/** Bytes of the longest character of UTF-8 but one. */
+const LONGEST = 3;
 const PARQUET = "PAR1";
+/** Of a ZIP archive, which a workbook is. */
+const ARCHIVE = "PK\u0003\u0004";
 
 /** The text of a file, or of the input (`-`), piece by piece: UTF-8, or UTF-16 with a byte order mark. @throws usage */
 export async function* textPieces(
@@ -20,19 +24,27 @@ export async function* textPieces(
   let decoder: InstanceType<typeof TextDecoder> | undefined;
   let encoding = "";
   let head = Buffer.alloc(0);
+  let line = 1;
+  let before = Buffer.alloc(0);
   const decode = (bytes: Uint8Array, isLast: boolean) => {
     try {
-      return decoder?.decode(bytes, { stream: !isLast }) ?? "";
+      const text = decoder?.decode(bytes, { stream: !isLast }) ?? "";
+      for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) line += 1;
+      before = Buffer.from(bytes.subarray(-LONGEST));
+      return text;
     } catch (cause) {
-      throw appError("usage", {
-        detail: `${typed === "-" ? "The input" : typed} is not ${encoding.toUpperCase()}.`,
+      const wrong = line + linesBefore(Buffer.concat([wholeEnd(before), bytes]), encoding);
+      throw appError("invalid_request", {
+        detail: `${typed === "-" ? "The input" : typed} is not ${encoding.slice(0, 6).toUpperCase()}, at line ${wrong}. Nothing was inserted.`,
         hint: "Save it as UTF-8.",
         cause,
       });
     }
   };
   const begin = () => {
-    if (head.subarray(0, PARQUET.length).toString("latin1") === PARQUET) throw parquetAsText(typed);
+    const mark = head.subarray(0, PARQUET.length).toString("latin1");
+    if (mark === PARQUET) throw parquetAsText(typed);
+    if (mark === ARCHIVE) throw workbookAsText(typed);
     encoding = MARKS.get(head.subarray(0, MARK_BYTES).toString("hex")) ?? "utf-8";
     decoder = new TextDecoder(encoding, { fatal: true });
     return decode(head, false);
@@ -47,6 +59,31 @@ export async function* textPieces(
   }
   if (decoder === undefined) yield begin();
   yield decode(new Uint8Array(), true);
+}
+
+/** The last bytes of a text from the beginning of a character. */
+function wholeEnd(bytes: Buffer): Buffer {
+  const at = bytes.findIndex((byte) => (byte & 0xc0) !== 0x80);
+  return at < 0 ? Buffer.alloc(0) : bytes.subarray(at);
+}
+
+/** Line feeds before the first byte that is not text. */
+function linesBefore(bytes: Buffer, encoding: string): number {
+  if (encoding !== "utf-8")
+    return new TextDecoder(encoding).decode(bytes).split("\uFFFD", 1)[0]?.match(/\n/g)?.length ?? 0;
+  const strict = new TextDecoder(encoding, { fatal: true });
+  let lines = 0;
+  for (let at = 0; at < bytes.length; lines += 1) {
+    const end = bytes.indexOf("\n", at);
+    try {
+      strict.decode(bytes.subarray(at, end < 0 ? bytes.length : end));
+    } catch {
+      return lines;
+    }
+    if (end < 0) return lines;
+    at = end + 1;
+  }
+  return lines;
 }
 
 async function* bytesOf({ cwd, streamInput }: Pick<Context, "cwd" | "streamInput">, typed: string) {
@@ -84,5 +121,12 @@ function parquetAsText(typed: string): Error {
   return appError("usage", {
     detail: "The input is a Parquet file, whose index is at its end.",
     hint: "Save it first: cli insert main/docs rows.parquet",
+  });
+}
+
+function workbookAsText(typed: string): Error {
+  return appError("usage", {
+    detail: `${typed === "-" ? "The input" : typed} is an Excel file or another archive, which this command does not read.`,
+    hint: 'Save its sheet as CSV, or insert it in Python: appdb.get_table("main/docs").insert("rows.xlsx")',
   });
 }

@@ -11,19 +11,32 @@ export class ExactNumber {
   }
 }
 
+/** Malformed JSON. `at` is the place of the character that is wrong. */
+export class ExactJsonError extends SyntaxError {
+  readonly at: number;
+
+  constructor(message: string, at: number) {
+    super(message);
+    this.at = at;
+  }
+}
+
 const TOKEN = /\s*(?:([{}[\],:])|("[^"\\]*(?:\\.[^"\\]*)*")|(-?\d[\d.eE+-]*)|(true|false|null))/y;
 
-/** Parses a server's document.  @throws SyntaxError if it is not JSON */
+/** Parses a document.  @throws ExactJsonError if it is not JSON */
 export function parseExact(text: string): ExactJson {
   const reader = new Reader(text);
   const value = reader.value(reader.next());
-  if (reader.rest() !== "") throw new SyntaxError("Unexpected text after the JSON document.");
+  const at = reader.end();
+  if (at < text.length) throw new ExactJsonError("Unexpected text after the JSON document.", at);
   return value;
 }
 
 class Reader {
   readonly #text: string;
   #at = 0;
+  /** Where the last token begins. */
+  #token = 0;
 
   constructor(text: string) {
     this.#text = text;
@@ -32,23 +45,26 @@ class Reader {
   next(): string {
     TOKEN.lastIndex = this.#at;
     const found = TOKEN.exec(this.#text);
-    if (found === null) throw new SyntaxError(`Expected JSON at character ${this.#at}.`);
+    if (found === null) throw new ExactJsonError(`Expected JSON at character ${this.#at}.`, this.end());
+    const token = found[1] ?? found[2] ?? found[3] ?? found[4] ?? "";
     this.#at = TOKEN.lastIndex;
-    return found[1] ?? found[2] ?? found[3] ?? found[4] ?? "";
+    this.#token = this.#at - token.length;
+    return token;
   }
 
-  rest(): string {
-    return this.#text.slice(this.#at).trim();
+  /** The place behind the last token and white space. */
+  end(): number {
+    return this.#text.length - this.#text.slice(this.#at).trimStart().length;
   }
 
   value(token: string): ExactJson {
     if (token === "{") return this.#object();
     if (token === "[") return this.#array();
-    if (token.startsWith('"')) return stringOf(token);
+    if (token.startsWith('"')) return this.#string(token);
     if (token === "true" || token === "false") return token === "true";
     if (token === "null") return null;
     if (/^[-\d]/.test(token)) return new ExactNumber(token);
-    throw unexpected(token);
+    throw this.#unexpected(token);
   }
 
   #array(): ExactJson[] {
@@ -59,7 +75,7 @@ class Reader {
       items.push(this.value(token));
       const after = this.next();
       if (after === "]") return items;
-      if (after !== ",") throw unexpected(after);
+      if (after !== ",") throw this.#unexpected(after);
       token = this.next();
     }
   }
@@ -69,25 +85,29 @@ class Reader {
     let token = this.next();
     if (token === "}") return members;
     for (;;) {
-      if (!token.startsWith('"')) throw unexpected(token);
+      if (!token.startsWith('"')) throw this.#unexpected(token);
       const colon = this.next();
-      if (colon !== ":") throw unexpected(colon);
-      members.set(stringOf(token), this.value(this.next()));
+      if (colon !== ":") throw this.#unexpected(colon);
+      members.set(this.#string(token), this.value(this.next()));
       const after = this.next();
       if (after === "}") return members;
-      if (after !== ",") throw unexpected(after);
+      if (after !== ",") throw this.#unexpected(after);
       token = this.next();
     }
   }
-}
 
-function stringOf(token: string): string {
-  const text: unknown = JSON.parse(token);
-  return String(text);
-}
+  #string(token: string): string {
+    try {
+      const text: unknown = JSON.parse(token);
+      return String(text);
+    } catch (error) {
+      throw new ExactJsonError(error instanceof Error ? error.message : String(error), this.#token);
+    }
+  }
 
-function unexpected(token: string): SyntaxError {
-  return new SyntaxError(`Unexpected ${token}.`);
+  #unexpected(token: string): ExactJsonError {
+    return new ExactJsonError(`Unexpected ${token}.`, this.#token);
+  }
 }
 
 /** The value as JSON, in one line or indented by so many spaces. */

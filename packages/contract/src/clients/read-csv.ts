@@ -20,7 +20,7 @@ const MAX_RECORD = 64 * 1024 * 1024;
 /**
  * Parses CSV (RFC 4180) whose first record names the columns. The separator is the one that the header has: a comma,
  * a semicolon or a tab.
- * @throws usage with the line of a record with another number of cells, or with a quote that does not end
+ * @throws invalid_request with the line of a record with another number of cells, or with a quote that does not end
  */
 export function readCsv(
   text: string,
@@ -45,7 +45,7 @@ export class CsvReader {
     this.#name = name;
   }
 
-  /** The first record, which has been read once a row was. @throws usage for an empty file */
+  /** The first record, which has been read once a row was. @throws invalid_request for an empty file */
   header(): CsvRecord {
     if (this.#header !== undefined) return this.#header;
     throw refused(`${this.#name} is empty.`, "Begin the file with a line of column names.");
@@ -151,5 +151,5 @@ function cellAt(text: string, at: number, separator: string, place: string) {
 }
 
 function refused(detail: string, hint: string): Error {
-  return appError("usage", { detail, hint });
+  return appError("invalid_request", { detail, hint });
 }

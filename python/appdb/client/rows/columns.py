@@ -9,7 +9,7 @@ import struct
 from itertools import chain, islice
 
 from appdb.client.rows.column_forms import form_of, texts_of
-from appdb.client.rows.encoding import encoded_rows, json_bytes
+from appdb.client.rows.encoding import column_json, encoded_rows
 from appdb.kinds import rules
 
 CONTENT_TYPE = "application/vnd.appdb.columns"
@@ -126,7 +126,7 @@ def _column_frame(piece, refs):
         if type(name) is not str:
             return None
         ref = refs.get(name)
-        packed = _packed(values, None if ref is None else form_of(rules(ref._kind).column))
+        packed = _packed(values, None if ref is None else form_of(rules(ref._kind).column), ref)
         if packed is None:
             return None
         form, nulls, *data = packed
@@ -140,7 +140,7 @@ def _column_frame(piece, refs):
     return [struct.pack("<II", length, len(header)), header, *parts]
 
 
-def _packed(values, form):
+def _packed(values, form, ref):
     """(form, nulls or None, parts) of a column; None if a value is not what the form takes."""
     if type(values) is tuple:
         return values
@@ -153,7 +153,7 @@ def _packed(values, form):
             values = [form.filler if value is None else value for value in values]
     try:
         if form is None:
-            return ("source", nulls, *texts_of([b"" if value is None else json_bytes(value) for value in values]))
+            return ("source", nulls, *texts_of(column_json(values, ref)))
         if types <= form.types:
             parts = form.pack(values)
             return None if parts is None else (form.name, nulls, *parts)

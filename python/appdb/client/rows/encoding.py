@@ -10,6 +10,8 @@ import uuid
 from appdb.client.cells import File
 from appdb.client.refusals import wrong_values
 from appdb.client.rows.arrow_values import Unfit
+from appdb.client.rows.frames import is_json
+from appdb.client.rows.exact_numbers import JsonNumber, changed_number, decimal_json, has_exact, number_json, short_number, with_exact
 from appdb.declare.errors import Error
 from appdb.kinds import DISPLAY, rules
 from appdb.values import INT_MAX, INT_MIN, encoder, short_int
@@ -22,7 +24,19 @@ _BYTES = "bytes"
 
 def json_bytes(document):
     """A document with values of rows in it, as JSON."""
-    return _encode(document).encode()
+    return with_exact(_encode(document)).encode()
+
+
+def column_json(values, ref):
+    """Values of one column as JSON, b"" for null. Raises ValueError for a value that JSON or the column would change."""
+    texts = ["" if value is None else _encode(value) for value in values]
+    for value in values:
+        _check_keys(value)
+    if not any(map(has_exact, texts)):
+        return [text.encode() for text in texts]
+    if ref is None or any(_changed(value, ref) is not None for value in values):
+        raise ValueError("A number would change.")
+    return [with_exact(text).encode() for text in texts]
 
 
 def _encoder():
@@ -43,6 +57,7 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
     ints = [name for name, ref in columns.items() if ref._kind == "int"]
     binary = [name for name, ref in columns.items() if rules(ref._kind).column == _BYTES]
     days = [name for name, ref in columns.items() if ref._kind == "date"]
+    objects = [name for name, ref in columns.items() if is_json(ref._kind)]
     rows = iter(rows)
     for row in rows:
         number += 1
@@ -54,6 +69,11 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
         try:
             _check_ints(row, ints)
             text = encode(row)
+            for name in objects:
+                _check_keys(row.get(name))
+            if has_exact(text):
+                _check_exact(row, columns)
+                text = with_exact(text)
             data = text.encode()
         except (ValueError, TypeError, OverflowError, RecursionError):
             if is_frame:
@@ -61,7 +81,7 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
             problems = _problems(row, number, columns)
             if problems:
                 raise _wrong(problems, rows, number, columns, is_frame) from None
-            data = encode(row).encode()
+            data = with_exact(encode(row)).encode()
         yield data
         counted(number)
 
@@ -83,6 +103,30 @@ def _check_ints(row, ints):
         value = row.get(name)
         if type(value) is int and not INT_MIN <= value <= INT_MAX:
             raise OverflowError
+
+
+def _check_keys(value):
+    """Raises ValueError for a dict with a key that JSON would make a text."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"a dict has the key {key!r:.60}, and JSON has texts as keys. Write str(key)")
+            if isinstance(item, (dict, list, tuple)):
+                _check_keys(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            if isinstance(item, (dict, list, tuple)):
+                _check_keys(item)
+
+
+def _check_exact(row, columns):
+    if any(_changed(value, columns.get(name)) is not None for name, value in row.items()):
+        raise ValueError("A number would change.")
+
+
+def _changed(value, ref):
+    """A number of a value that the column would change, which a Float or an array of them does."""
+    return changed_number(value) if ref is not None and ref._kind in ("float", "array") else None
 
 
 def _wrong(problems, rest, number, columns, is_frame):
@@ -119,8 +163,12 @@ def _problem(name, value, ref):
         return f"{short_int(value)} does not fit an Int (64 bits)"
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _bytes_problem(ref)
+    changed = _changed(value, ref)
+    if changed is not None:
+        return f"{short_number(changed)} has more digits than a Float keeps. Round it, or store str(value) in a String column"
     try:
         _encode(value).encode()
+        _check_keys(value)
     except RecursionError:
         return "the value contains itself, or is nested too deep"
     except UnicodeEncodeError:
@@ -163,8 +211,9 @@ def _other(value):
     if module == "enum" or hasattr(value, "_value_"):
         return value.value
     if module == "decimal":
-        # A Float has too few digits for whole numbers beyond 2**53.
-        return int(value) if value == value.to_integral_value() else float(value)
+        return decimal_json(value)
+    if isinstance(value, JsonNumber):
+        return number_json(value)
     raise TypeError(f"a {type(value).__name__} cannot be stored")
 
 

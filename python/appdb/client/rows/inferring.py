@@ -6,6 +6,7 @@ import re
 from itertools import chain, islice
 
 from appdb.client.rows.csv_types import kinds_of
+from appdb.client.rows.exact_numbers import JsonNumber
 from appdb.client.rows.row_names import folded
 from appdb.client.rows.sources import Source, source_of
 from appdb.declare.errors import AppFileError, Error
@@ -127,6 +128,8 @@ def _kind(value, is_frame):
         return None
     if isinstance(value, (dict, list, tuple)) or hasattr(value, "tolist") and getattr(value, "ndim", 0):
         return "json"
+    if type(value) is JsonNumber:
+        return "float"
     if hasattr(value, "item"):
         value = value.item()
     for plain, kind in ((bool, "bool"), (int, "int"), (float, "float"), (str, "string"), (bytes, "binary")):

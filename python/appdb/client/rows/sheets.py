@@ -7,25 +7,25 @@ from appdb.client.rows.frames import need
 from appdb.declare.errors import Error
 
 
-def excel_rows(path, naming, places):
+def excel_rows(path, naming, places, columns):
     """Yields the rows of the first sheet, whose first row names columns. Raises Error."""
     openpyxl = need("openpyxl", "An Excel file")
     values, formulas = _opened(openpyxl, path, True), _opened(openpyxl, path, False)
     try:
         if not values.worksheets:
             raise Error(f"{path} has no sheet with cells.", "Save it with the rows in its first sheet.")
-        yield from _sheet_rows(path, values.worksheets[0], formulas.worksheets[0], naming, places)
+        yield from _sheet_rows(path, values.worksheets[0], formulas.worksheets[0], naming, places, columns)
     finally:
         values.close()
         formulas.close()
 
 
-def _sheet_rows(path, sheet, written, naming, places):
+def _sheet_rows(path, sheet, written, naming, places, columns):
     lines = zip(sheet.iter_rows(), written.iter_rows())
     heads = [None if cell.value in (None, "") else cell.value for cell in next(lines, ((), ()))[0]]
     if not any(heads):
         raise Error(f"The first row of {path} is empty.", "The first row of the first sheet has the names of the columns.")
-    targets = naming.columns(heads, path)
+    targets = naming.columns(heads, path, columns)
     number = 0
     for line, (cells, formulas) in enumerate(lines, 2):
         row = {}

@@ -58,17 +58,17 @@ def _of_program(given, columns, naming):
     if hasattr(given, "cursor") and hasattr(given, "collect"):
         return Source(given.cursor())
     if module == "pandas" and kind.__name__ == "DataFrame":
-        _check_frame(given.columns, naming)
+        _check_frame(given.columns, naming, columns)
         return Source(_pandas_rows(given, columns), len(given), True, _pandas_pieces(given, columns))
     if module == "polars":
         frame = given.collect() if kind.__name__ == "LazyFrame" else given
         if has_arrow() and any(type(one).__name__ == "Extension" for one in frame.dtypes):
             return _of_program(frame.to_arrow(), columns, naming)
-        _check_frame(frame.columns, naming)
+        _check_frame(frame.columns, naming, columns)
         pieces = _pieces([frame], "PolarsKind", columns) if has_arrow() else None
         return Source(_polars_rows(frame), frame.height, True, pieces)
     if module == "pyarrow":
-        _check_frame(given.schema.names, naming)
+        _check_frame(given.schema.names, naming, columns)
         batches = [given] if hasattr(given, "slice") else given
         pieces = _pieces(batches, "ArrowKind", columns)
         rows = _arrow_rows(given, columns, naming)
@@ -103,12 +103,12 @@ def _as_dict(row):
     )
 
 
-def _check_frame(names, naming):
+def _check_frame(names, naming, columns):
     """Raises Error for names that are not text, or that mean one column."""
     wrong = next((name for name in names if not isinstance(name, str)), None)
     if wrong is not None:
         raise Error(f"The frame has a column named {wrong!r}, which is not text.", 'Name its columns: frame.columns = ["title"]')
-    naming.columns(names, "The frame")
+    naming.columns(names, "The frame", columns)
 
 
 def _pandas_rows(frame, columns):
@@ -192,17 +192,18 @@ def _file(path, columns, naming):
         from appdb.client.rows import text_files
 
         if extension == ".json":
-            return Source(naming.rows(text_files.json_rows(path), columns))
-        return Source(naming.rows(text_files.line_rows(path, places), columns), place=places)
+            places.count_rows()
+            return Source(naming.rows(text_files.json_rows(path), columns, places), place=places)
+        return Source(naming.rows(text_files.line_rows(path, places), columns, places), place=places)
     from appdb.client.rows import sheets
 
     if extension == ".parquet":
         parquet = sheets.parquet_file(path)
         schema = parquet.schema_arrow
-        naming.columns(schema.names, path)
+        naming.columns(schema.names, path, columns)
         rows = naming.rows(_arrow_file_rows(parquet, path, columns, naming), columns)
         return Source(rows, parquet.metadata.num_rows, True, types=_types(schema, naming))
-    return Source(sheets.excel_rows(path, naming, places), place=places)
+    return Source(sheets.excel_rows(path, naming, places, columns), place=places)
 
 
 def _csv(path, columns, naming, hint=None):
@@ -210,7 +211,7 @@ def _csv(path, columns, naming, hint=None):
 
     places = Places(path)
     rows = CsvFile(path, columns, naming, places, hint).rows()
-    return Source(rows, place=places, reopened=lambda columns, hint: _csv(path, columns, naming, hint))
+    return Source(rows, place=places, hint=hint, reopened=lambda columns, hint: _csv(path, columns, naming, hint))
 
 
 def _arrow_file_rows(parquet, path, columns, naming):

@@ -2,19 +2,25 @@
 
 import json
 
-from appdb.client.rows.csv_files import line_error, not_text
+from appdb.client.rows.csv_files import encoding_of, line_error, not_text
+from appdb.client.rows.exact_numbers import json_number
 from appdb.declare.errors import Error
+
+_DEEP = "has a value that is nested too deep"
 
 
 def json_rows(path):
     """The rows of a file with a JSON array, or with one object. Raises Error."""
     try:
-        with open(path, encoding="utf-8-sig") as file:
-            document = json.load(file)
-    except UnicodeDecodeError as error:
-        raise not_text(path, 1, error) from None
+        with open(path, encoding=_encoding(path), newline="") as file:
+            document = json.load(file, parse_float=json_number)
+    except UnicodeError as error:
+        raise not_text(path, error) from None
     except json.JSONDecodeError as error:
-        raise line_error(path, error.lineno, f"is not valid JSON: {error.msg}") from None
+        hint = "Name a file with an object on each line .jsonl." if error.msg == "Extra data" else None
+        raise line_error(path, error.lineno, f"is not valid JSON: {error.msg}", hint) from None
+    except RecursionError:
+        raise Error(f"{path} {_DEEP}.", "Nest values less deep.") from None
     found = document if isinstance(document, list) else [document]
     for number, row in enumerate(found, 1):
         if not isinstance(row, dict):
@@ -23,25 +29,43 @@ def json_rows(path):
 
 
 def line_rows(path, places):
-    """Yields the rows of a file with an object a line. Raises Error."""
-    number, count = 0, 0
-    with open(path, encoding="utf-8-sig") as file:
-        while True:
-            try:
-                line = file.readline()
-            except UnicodeDecodeError as error:
-                raise not_text(path, number + 1, error) from None
-            if not line:
-                return
-            number += 1
+    """Yields the rows of a file with an object a line, or of an array. Raises Error."""
+    count = 0
+    # Other line ends are white space in JSON.
+    with open(path, encoding=_encoding(path), newline="\n") as file:
+        lines = iter(file.readline, "")
+        for number, line in enumerate(_text_lines(path, lines), 1):
             if not line.strip():
                 continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise line_error(path, number, f"is not valid JSON: {error.msg}") from None
-            if not isinstance(row, dict):
-                raise line_error(path, number, "is not a JSON object")
+            if count == 0 and line.lstrip().startswith("["):
+                places.count_rows()
+                yield from json_rows(path)
+                return
+            row = _row(path, number, line)
             count += 1
             places.saw(count, number)
             yield row
+
+
+def _text_lines(path, lines):
+    try:
+        yield from lines
+    except UnicodeError as error:
+        raise not_text(path, error) from None
+
+
+def _row(path, number, line):
+    try:
+        row = json.loads(line, parse_float=json_number)
+    except json.JSONDecodeError as error:
+        raise line_error(path, number, f"is not valid JSON: {error.msg}") from None
+    except RecursionError:
+        raise line_error(path, number, _DEEP, "Nest values less deep.") from None
+    if not isinstance(row, dict):
+        raise line_error(path, number, "is not a JSON object")
+    return row
+
+
+def _encoding(path):
+    found = encoding_of(path)
+    return "utf-8-sig" if found == "utf-8" else found

@@ -1,3 +1,4 @@
+import { AppError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import { parseTablePath } from "@appdb/contract/names";
 import type { Written } from "@appdb/contract/routes/data-writes";
@@ -38,10 +39,15 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
   run: async (ctx, { json, onError }, named, file) => {
     const { data, path, text: whole } = await openTable(ctx, named);
     const table = await data.table(path);
-    const given = readRowFile(ctx, file, { path: whole, table });
+    let countsRows = false;
+    const countRows = () => {
+      countsRows = true;
+    };
+    const given = readRowFile(ctx, file, { path: whole, table, countRows });
     const { target } = parseTablePath(named);
     const body = new RowBody(sendMedia(ctx, given, { json, table, target }));
-    const send = () => data.insert(path, body, onError).catch((error: unknown) => body.reject(error));
+    const send = () =>
+      data.insert(path, body, onError).catch((error: unknown) => body.reject(countsRows ? byRows(error) : error));
     return { path: whole, ...(await whileWorking(ctx.out, json, "inserting rows", send)) };
   },
   render: ({ errors, inserted, path }, out) => {
@@ -49,3 +55,12 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
     failedCells(out, errors, path);
   },
 });
+
+/** The server counts lines. In a file without lines, these are rows. */
+function byRows(error: unknown): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { code, errors, hint, message, meta } = error;
+  const told = (text: string) => text.replace(/^Line (?=\d)/, "Row ");
+  const fields = errors?.map(({ detail, pointer }) => ({ detail: told(detail), pointer }));
+  return new AppError(code, { detail: told(message), hint, meta, errors: fields, cause: error });
+}

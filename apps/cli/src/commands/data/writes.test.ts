@@ -137,14 +137,28 @@ describe("insert", () => {
     ["a.csv", "id,titel\n1,x\n", 'main/docs has no column "titel".'],
     ["a.csv", "id,title,ID\n1,x,2\n", "The header names the column id of main/docs twice."],
     ["a.csv", 'id,meta\n1,5\n\n2,"{bad"\n', 'a.csv, line 4: "{bad" is not JSON, which the column meta takes.'],
-    ["a.csv", Buffer.from([0x69, 0xff, 0x0a]), "a.csv is not UTF-8."],
-    ["a.json", "[1]", "a.json has no rows"],
+    ["a.csv", Buffer.from("id\n1\n\xff\n", "latin1"), "a.csv is not UTF-8, at line 3."],
+    ["a.json", "[1]", "Row 1 of a.json is not a JSON object."],
     ["a.json", "[{", "a.json is not JSON"],
+    ["a.csv", "id,,title\n1,,x\n2,y,z\n", 'a.csv, line 3: "y" is in a column without a name.'],
+    ["a.jsonl", '{"id": 1}\n{"id": 2, "ID": 3}\n', "a.jsonl, line 2: The column id has several values."],
+    ["a.xlsx", "PK\u0003\u0004...", "a.xlsx is an Excel file or another archive, which this command does not read."],
   ])("refuses %s with %j", async (name, content, expected) => {
     const { exit, stderr } = await run(["insert", "main/docs", file(name, content)]);
     expect([exit === 0, sent]).toEqual([false, []]);
     expect(stderr).toContain(expected);
     expect(stderr).toContain("hint: ");
+  });
+
+  test.each([
+    ["a.json", '[{"id": 1},\n\n{"id": "x"}]', "Row 2: id: Expected an integer."],
+    ["a.jsonl", '{"id": 1}\n{"id": "x"}', "Line 2: id: Expected an integer."],
+  ])("counts rows of %s where rows are not lines", async (name, content, expected) => {
+    const errors = [{ pointer: "/1/id", detail: "Line 2: id: Expected an integer." }];
+    refusal = appError("invalid_request", { detail: `${errors[0]?.detail} Nothing was stored.`, errors });
+    const { stderr, stdout } = await run(["insert", "main/docs", file(name, content), "--json"]);
+    expect(stderr).toContain(expected);
+    expect(JSON.parse(stdout).errors[0].detail).toBe(expected);
   });
 
   test("refuses a missing file, and no input", async () => {

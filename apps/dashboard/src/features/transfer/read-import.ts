@@ -1,6 +1,6 @@
 import { type ExactJson, isObject, parseExact, printExact } from "@appdb/contract/clients/exact-json";
 import { type CsvCell, readCsv } from "@appdb/contract/clients/read-csv";
-import { jsonOf } from "@appdb/contract/clients/typed-values";
+import { csvCell, jsonOf } from "@appdb/contract/clients/typed-values";
 import type { DataColumn, DataTable } from "@appdb/contract/routes/data-api";
 import { cellProblem, isNullable } from "../tables/cell-draft.ts";
 
@@ -98,7 +98,8 @@ export function findProblems(table: DataTable, file: ImportFile, mapping: Mappin
   return [...file.problems, ...ofCells].sort((one, other) => one.line - other.line);
 }
 
-function isNull(column: DataColumn, { is_quoted: isQuoted, text }: CsvCell): boolean {
+function isNull(column: DataColumn, cell: CsvCell): boolean {
+  const { is_quoted: isQuoted, text } = csvCell(column, cell);
   return text === "" && !isQuoted && isNullable(column);
 }
 
@@ -125,7 +126,7 @@ export function printImport(table: DataTable, file: ImportFile, mapping: Mapping
 
 /** A cell as the table gets it. */
 export function cellJson(column: DataColumn, cell: ImportCell): string {
-  return "csv" in cell ? jsonOf(column, cell.csv) : printExact(cell.json);
+  return "csv" in cell ? jsonOf(column, csvCell(column, cell.csv)) : printExact(cell.json);
 }
 
 /** The columns of the file that fill one of the table. */

@@ -110,6 +110,18 @@ describe("a database", () => {
     });
   });
 
+  test("forgets a failed build when a later update needs none", async () => {
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    await setup.storeEnvironment(HASH);
+    setup.machine.build({ outcome: "fails" });
+    await setup.ask("update", { environment: HASH });
+    expect(await setup.settles("AVAILABLE")).toMatchObject({ last_build: { state: "failed" } });
+    await setup.ask("update", { environment: null, tree: TREE });
+    expect(await setup.settles("AVAILABLE")).toMatchObject({ last_build: null, observed: { tree: TREE } });
+    expect(setup.machine.builds()).toBe(1);
+  });
+
   test("runs its previous image when the server restarts during a build", async () => {
     const reconciler = await setup.start();
     await setup.settles("AVAILABLE");

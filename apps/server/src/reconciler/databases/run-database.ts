@@ -81,12 +81,15 @@ export async function runDatabase(
   await done("pod_started");
   const status = await waitReady(machine, spec, READY, () => machine.askHealth(address), signal).catch(tellDisk);
   await done("pod_ready");
+  const isWhole = isWholeDesiredState(snapshot, desired);
   await applyChange(DATABASES, deps, snapshot, {
     event: "ready",
     end: { state: "succeeded" },
     set: {
       observed: JSON.stringify(desired),
-      observed_generation: isWholeDesiredState(snapshot, desired) ? row.generation : row.observed_generation,
+      observed_generation: isWhole ? row.generation : row.observed_generation,
+      // an update that needed no build replaced the one that failed
+      ...(isWhole && row.last_build?.state === "failed" ? { last_build: null } : {}),
       failure: null,
       failed_starts: 0,
       awake_because: "just started",

@@ -1,0 +1,48 @@
+import { type ExactJson, isObject, parseExact, printExact } from "@appdb/contract/clients/exact-json";
+import { appError } from "@appdb/contract/errors";
+
+/** A member whose name has an upper case letter, also one of a nested object. Most files have none. */
+const UPPER_NAME = /"[^"\\]*[A-Z](?:[^"\\]|\\.)*"\s*:/;
+
+/**
+ * Lines of JSON objects with the names of columns in lower case, as tables have them.
+ * @throws invalid_request for an object that names a column twice
+ */
+export async function* foldNames(
+  lines: AsyncIterable<readonly string[]>,
+  unit: "line" | "row",
+  file: string,
+): AsyncGenerator<readonly string[], void> {
+  let number = 0;
+  for await (const some of lines) {
+    yield some.map((line, at) => (UPPER_NAME.test(line) ? folded(line, `${unit} ${number + at + 1}`, file) : line));
+    number += some.length;
+  }
+}
+
+function folded(line: string, place: string, file: string): string {
+  const row = parsed(line);
+  if (!isObject(row)) return line;
+  const found = new Map<string, ExactJson>();
+  for (const [name, value] of row) {
+    const column = name.toLowerCase();
+    if (found.has(column)) {
+      throw appError("invalid_request", {
+        detail: `${file}, ${place}: The column ${column} has several values. Nothing was inserted.`,
+        hint: "Names of columns have no case. Give one value.",
+      });
+    }
+    found.set(column, value);
+  }
+  return printExact(found);
+}
+
+/** Null for a line that is not JSON: the server names it. */
+function parsed(line: string): ExactJson {
+  try {
+    return parseExact(line);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
