@@ -1,5 +1,6 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
 import { wholeText } from "@appdb/engine/answers/answers";
+import { ComputeShare } from "@appdb/engine/routes/compute-share";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, udf } from "@appdb/testkit/manifest-builder";
 import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
@@ -16,11 +17,11 @@ const MANIFEST = aManifest({
   functions: [aFunction("app:slow", "string")],
 });
 
-function open(catalog: TestCatalog): TableComputes {
+function open(catalog: TestCatalog, limits = DEFAULT_LIMITS): TableComputes {
   const { clock, log, sql, udf: runner } = catalog;
   return new TableComputes(
-    { sql, udf: () => runner, log, clock },
-    { manifest: MANIFEST, target: "main", limits: DEFAULT_LIMITS },
+    { sql, udf: () => runner, log, clock, computes: new ComputeShare(limits) },
+    { manifest: MANIFEST, target: "main", limits },
   );
 }
 
@@ -68,4 +69,21 @@ test("a route that others replaced still answers its requests", async () => {
   release();
   expect(await answer).toEqual([{ slow: "a!" }, { slow: "b!" }]);
   expect(await send(first, { key: "c" })).toEqual([{ slow: "c!" }]);
+});
+
+test("unread responses of all routes are limited together", async () => {
+  await using catalog = await openTestCatalog();
+  await catalog.apply(MANIFEST);
+  await using computes = open(catalog, { ...DEFAULT_LIMITS, compute_bytes: 1_000 });
+  const rows = Array.from({ length: 50 }, () => ({ key: "abc" }));
+  const request = { body: JSON.stringify(rows), headers: {}, id: "r" };
+  const unread = [];
+  for (const outputs of SETS.filter(({ length }) => length === 1).slice(0, 6)) {
+    const route = await computes.route({ name: "words", on_error: "abort", outputs });
+    unread.push(await route.handle(request));
+  }
+  const last = await computes.route({ name: "words", on_error: "abort", outputs: ["c6"] });
+  expect(await send(last, rows)).toMatchObject({ code: "overloaded", meta: { limit: "compute_bytes", value: 4_000 } });
+  for (const { body } of unread) if (typeof body === "object" && "return" in body) await body.return?.();
+  expect(await send(last, rows)).toHaveLength(50);
 });
