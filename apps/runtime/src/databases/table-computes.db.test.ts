@@ -84,6 +84,8 @@ test("unread responses of all routes are limited together", async () => {
   }
   const last = await computes.route({ name: "words", on_error: "abort", outputs: ["c6"] });
   expect(await send(last, rows)).toMatchObject({ code: "overloaded", meta: { limit: "compute_bytes", value: 4_000 } });
-  for (const { body } of unread) if (typeof body === "object" && "return" in body) await body.return?.();
+  for (const { body } of unread) {
+    if (typeof body === "object" && Symbol.asyncIterator in body) await body[Symbol.asyncIterator]().return?.();
+  }
   expect(await send(last, rows)).toHaveLength(50);
 });
