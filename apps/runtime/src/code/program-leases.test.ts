@@ -103,11 +103,34 @@ test("remembers the project files of the last renewal", () => {
   expect(leases.find(`${moduleOf(ONE)}:summarize`)?.files).toBe("b".repeat(64));
 });
 
-test("keeps nothing of an earlier process", () => {
+test("keeps nothing of an earlier process that was killed", () => {
   leases.store(sent([ONE]), null);
-  leases[Symbol.dispose]();
+  using _killed = leases;
   leases = open();
   expect(readdirSync(folder)).toEqual([]);
+});
+
+test("deletes all content when the database stops", () => {
+  const { program } = leases.store(sent([ONE, TWO]), null);
+  expect(readdirSync(folder)).toHaveLength(1);
+  leases[Symbol.dispose]();
+  expect(readdirSync(folder)).toEqual([]);
+  expect(() => leases.renew(program, sent([]), null)).toThrowError(
+    expect.objectContaining({ code: "program_not_found" }),
+  );
+});
+
+test("content of an ended lease counts until it is deleted from the disk", () => {
+  const large = sent([content("a".repeat(600))]);
+  leases.store({ ...large, functions: [] }, null);
+  now += PROGRAM_LEASE_SECONDS * 1_000 + 1;
+  const other = { ...sent([content("b".repeat(600))]), functions: [] };
+  expect(() => leases.store(other, null)).toThrowError(
+    expect.objectContaining({ code: "program_quota", meta: expect.objectContaining({ limit: "program_bytes" }) }),
+  );
+  leases.sweep();
+  expect(readdirSync(folder)).toEqual([]);
+  leases.store(other, null);
 });
 
 test("refuses another Python with both versions", () => {

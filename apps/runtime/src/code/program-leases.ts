@@ -44,7 +44,8 @@ export interface LeasedFunction {
 
 /**
  * Functions of programs that run elsewhere. A program has them under a lease, which ends unless the program renews it.
- * Nothing outlives this process: programs store their functions again.
+ * Nothing outlives this process: it deletes all content at its end and, after it was killed, at its next start. Programs
+ * store their functions again.
  */
 export class ProgramLeases implements Disposable {
   readonly code: ProgramCode;
@@ -56,9 +57,7 @@ export class ProgramLeases implements Disposable {
   constructor(deps: ProgramLeasesDeps) {
     this.#deps = deps;
     this.code = new ProgramCode(deps.folder, (owner) => this.#living(owner) !== undefined);
-    if (existsSync(deps.folder)) {
-      for (const name of readdirSync(deps.folder)) rmSync(join(deps.folder, name), { recursive: true, force: true });
-    }
+    this.#deleteContent();
     this.#timer = setInterval(() => this.sweep(), SWEEP_MS);
     this.#timer.unref();
   }
@@ -104,6 +103,14 @@ export class ProgramLeases implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    this.#leases.clear();
+    this.#deleteContent();
+  }
+
+  #deleteContent(): void {
+    const { folder } = this.#deps;
+    if (!existsSync(folder)) return;
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
   }
 
   #living(owner: string): Lease | undefined {

@@ -319,7 +319,6 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
-      programs[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
       await writes[Symbol.asyncDispose]();
@@ -328,6 +327,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       await reads[Symbol.asyncDispose]();
       await sqlReads[Symbol.asyncDispose]();
       await rowFiles[Symbol.asyncDispose]();
+      // no worker runs its functions any more
+      programs[Symbol.dispose]();
       await databases[Symbol.asyncDispose]();
       await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));
     },
