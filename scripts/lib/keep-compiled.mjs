@@ -16,6 +16,8 @@ const LIMITS = {
   statement_timeout_ms: 1_000,
   result_rows: 1,
   result_bytes: 1_000,
+  compute_bytes: 1_000,
+  made_bytes: 1_000,
   rows_in_flight: 1,
   route_requests: 1,
   live_queries: 1,

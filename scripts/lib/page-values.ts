@@ -18,6 +18,7 @@ import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
 import { MAX_READS } from "@appdb/engine/data-queries/run-query";
 import { MAX_STATEMENTS } from "@appdb/engine/data-queries/run-sql";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
+import { MAX_INDEX_COLUMNS } from "@appdb/engine/schema/index-columns";
 import { MAX_VIEW_COLUMNS, MAX_VIEW_DEPTH } from "@appdb/engine/views/order-views";
 import { MAX_UPDATE_ATTEMPTS } from "@appdb/engine/write/row-updater";
 import { MAX_MEMBERS } from "@appdb/http/value-bounds";
@@ -92,6 +93,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     MAX_SORT_KEYS,
     texts,
     MAX_PACKAGES,
+    MAX_INDEX_COLUMNS,
     MAX_PATTERNS,
     MAX_PREPARATIONS,
     MAX_UPDATE_ATTEMPTS,

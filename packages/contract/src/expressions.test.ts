@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { exprSchema } from "./expressions.ts";
+import { MEDIA_KINDS } from "./types.ts";
 
 const JSON_TYPE = { type: { kind: "json" }, nullable: false } as const;
 const list = (items: unknown) => ({ node: "list", items, ...JSON_TYPE });
@@ -40,6 +41,15 @@ test.each<[string, unknown, string]>([
   ["lists in lists", list([[[[0]]]]), "items/0"],
 ])("reports the place of %s", (_what, expr, path) => {
   expect(problemsOf(expr)).toEqual([[path, expect.any(String)]]);
+});
+
+test.each(MEDIA_KINDS)("refuses a literal %s that names a file, and accepts null", (kind) => {
+  const literal = (value: unknown) => ({ node: "literal", value, type: { kind }, nullable: true });
+  for (const value of ["/etc/passwd", "file:///etc/passwd", "http://127.0.0.1/", '{"url":"file:///etc/passwd"}']) {
+    const message = "is a file as a constant; only columns and parameters hold files";
+    expect(problemsOf(list([literal(value)]))).toEqual([["items/0", message]]);
+  }
+  expect(problemsOf(literal(null))).toBeUndefined();
 });
 
 // Each problem used to be copied at each level.

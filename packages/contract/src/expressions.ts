@@ -1,13 +1,14 @@
 import * as z from "zod";
 import { isDeclaredOperator } from "./operators.ts";
-import { ANY_TYPE, type ColumnType, columnTypeSchema } from "./types.ts";
+import { ANY_TYPE, type ColumnType, columnTypeSchema, isMediaKind } from "./types.ts";
 
 /**
  * An expression tree as the Python library writes it. Every node carries the type and nullability of its value.
  *
  * - `column`: the stored value of a column of the same row; in a query `of` names the table's alias (query.ts).
  * - `literal`: `value` is JSON text for json and array, decimal text for int, ISO text for timestamp and date, text for
- *   uuid, base64 for binary, a JSON string, number or boolean for string, float and bool; null for null.
+ *   uuid, base64 for binary, a JSON string, number or boolean for string, float and bool; null for null. Media have no
+ *   other literal than null.
  * - `call`: a function of ours, an operator among them (`op.add`, `string.upper`); operators.ts lists the operators,
  *   whose arguments are positional. `op.cast` takes its target from the node's type, `op.in` the value, then the values that it may be, or by name `options`, a Json list of them. The mapping
  *   functions (`map`, `filter`, `sort`) take the list, then an expression over `item`.
@@ -111,11 +112,17 @@ const lazyExpr = z.lazy((): z.ZodType<Expr> => nodeSchema);
 
 const nodeSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
   z.strictObject({ node: z.literal("column"), name: z.string(), of: z.string().optional(), ...typed }),
-  z.strictObject({
-    node: z.literal("literal"),
-    value: z.union([z.string(), z.number(), z.boolean(), z.null()]),
-    ...typed,
-  }),
+  z
+    .strictObject({
+      node: z.literal("literal"),
+      value: z.union([z.string(), z.number(), z.boolean(), z.null()]),
+      ...typed,
+    })
+    // its text would name a file or an address as the database's machine sees it
+    .refine(
+      ({ type, value }) => value === null || !isMediaKind(type.kind),
+      "is a file as a constant; only columns and parameters hold files",
+    ),
   z.strictObject({
     node: z.literal("call"),
     fn: z.string().refine((name) => !name.startsWith("op.") || isDeclaredOperator(name), "is not a known operator"),

@@ -38,6 +38,10 @@ export const serviceSpecSchema = z.strictObject({
     /** Maximum rows and bytes of a query's result. */
     result_rows: z.int().min(1),
     result_bytes: z.int().min(1),
+    /** Maximum bytes of the response to one request that computes many rows and stores none. */
+    compute_bytes: z.int().min(1),
+    /** Maximum bytes of rows that iterator views make for responses to single rows, in one process. */
+    made_bytes: z.int().min(1),
     /** Rows that queries hold at a time because Python computes a value before sorting or grouping. */
     rows_in_flight: z.int().min(1),
     /** Maximum concurrent requests of one route. */
@@ -67,6 +71,8 @@ export const DEFAULT_LIMITS: ServiceSpec["limits"] = {
   statement_timeout_ms: 30_000,
   result_rows: 100_000,
   result_bytes: 64_000_000,
+  compute_bytes: 1_000_000_000,
+  made_bytes: 128_000_000,
   rows_in_flight: 200_000,
   route_requests: 2_048,
   live_queries: 2_000,

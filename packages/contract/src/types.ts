@@ -48,6 +48,10 @@ export const MAX_DIMENSIONS = { fp16: 4_000, fp32: 2_000 } as const satisfies Re
 export const MEDIA_KINDS = ["image", "video", "audio", "document"] as const;
 export type MediaKind = (typeof MEDIA_KINDS)[number];
 
+export function isMediaKind(kind: string): kind is MediaKind {
+  return (MEDIA_KINDS as readonly string[]).includes(kind);
+}
+
 /** Forms of pixels that a column may ask for; the names are Pillow's. */
 export const IMAGE_MODES = [
   "1",
@@ -87,8 +91,7 @@ export const columnTypeSchema = z
     destination: z.string().max(1_000).optional(),
   })
   .refine(
-    ({ kind, validation, destination }) =>
-      (validation === undefined && destination === undefined) || (MEDIA_KINDS as readonly string[]).includes(kind),
+    ({ kind, validation, destination }) => (validation === undefined && destination === undefined) || isMediaKind(kind),
     "only a media type has a validation or a destination",
   )
   .refine((type) => type.schema === undefined || type.kind === "json", "only a json type has a schema")

@@ -9,7 +9,10 @@ export const BUILD: string | undefined = typeof BUILD_ID === "string" ? BUILD_ID
 /** Oldest supported command; older ones get `client_too_old`. */
 export const OLDEST_CLIENT = "0.8.0";
 
-/** The header of the command's version in every call, and those of the server's version and build in every response. */
+/**
+ * The header of the command's version in every call, and those of the server's version in every response and of its
+ * build in responses to callers with valid credentials.
+ */
 export const CLIENT_VERSION_HEADER = "x-client-version";
 export const SERVER_VERSION_HEADER = "x-server-version";
 export const SERVER_BUILD_HEADER = "x-server-build";

@@ -218,6 +218,10 @@ test("refuses strangers, older commands and invalid manifests", { timeout: TIMEO
     headers: { authorization: `Bearer ${token}`, "x-client-version": "0.7.9" },
   });
   expect(old.status).toBe(426);
+  const health = async (shown: string) =>
+    (await fetch(`http://127.0.0.1:${port}/v1/health`, { headers: { authorization: `Bearer ${shown}` } })).headers;
+  expect((await health(token)).get("x-server-build")).not.toBeNull();
+  expect((await health("wrong")).get("x-server-build")).toBeNull();
   expect(await old.json()).toMatchObject({ code: "client_too_old", hint: "pip install --upgrade 'appdb[serve]'" });
   const app = await tested.readApp("strangers");
   const newer = { ...app.manifest, manifest_version: 2 } as unknown as App["manifest"];

@@ -131,9 +131,9 @@ export function createJsonApi(options: JsonApiOptions): FastifyInstance {
     forceCloseConnections: close === "all" || "idle",
   });
   app.addHook("onRequest", async (request, reply) => {
-    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD ?? "source" });
-    reply.header("x-request-id", request.id);
+    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, "x-request-id": request.id });
     authorize(request);
+    reply.header(SERVER_BUILD_HEADER, BUILD ?? "source");
   });
   app.setErrorHandler(async (error, request, reply) => {
     const problem = toProblem(await explained(asAppError(error), options, request.method), request.id);

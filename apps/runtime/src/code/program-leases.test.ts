@@ -131,9 +131,10 @@ test("remembers the project files of the last renewal", () => {
   expect(leases.find(`${moduleOf(ONE)}:summarize`)?.files).toBe("b".repeat(64));
 });
 
-test("keeps nothing of an earlier process", () => {
+test("keeps nothing of an earlier process that was killed", () => {
   leases.store(sent([ONE]), null);
-  restart();
+  using _killed = leases;
+  leases = open();
   expect(readdirSync(folder)).toEqual([]);
 });
 
@@ -206,6 +207,29 @@ test("names that cannot be read delay no work", async () => {
   writeFileSync(join(parent, "program-modules.json"), "[");
   restart();
   expect(await waits(ONE)).toBe(false);
+});
+
+test("deletes all content when the database stops", () => {
+  const { program } = leases.store(sent([ONE, TWO]), null);
+  expect(readdirSync(folder)).toHaveLength(1);
+  leases[Symbol.dispose]();
+  expect(readdirSync(folder)).toEqual([]);
+  expect(() => leases.renew(program, sent([]), null)).toThrowError(
+    expect.objectContaining({ code: "program_not_found" }),
+  );
+});
+
+test("content of an ended lease counts until it is deleted from the disk", async () => {
+  const large = sent([content("a".repeat(600))]);
+  leases.store({ ...large, functions: [] }, null);
+  now += PROGRAM_LEASE_SECONDS * 1_000 + 1;
+  const other = { ...sent([content("b".repeat(600))]), functions: [] };
+  expect(() => leases.store(other, null)).toThrowError(
+    expect.objectContaining({ code: "program_quota", meta: expect.objectContaining({ limit: "program_bytes" }) }),
+  );
+  await leases.sweep();
+  expect(readdirSync(folder)).toEqual([]);
+  leases.store(other, null);
 });
 
 test("refuses another Python with both versions", () => {

@@ -52,7 +52,8 @@ export interface LeasedFunction {
 
 /**
  * Functions of programs that run elsewhere. A program has them under a lease, which ends unless the program renews it.
- * No code outlives this process: programs store their functions again, and work that calls them waits (`ProgramReturns`).
+ * No code outlives this process: it deletes all content at its end and, after it was killed, at its next start. Programs
+ * store their functions again, and work that calls them waits (`ProgramReturns`).
  */
 export class ProgramLeases implements Disposable {
   readonly code: ProgramCode;
@@ -68,9 +69,7 @@ export class ProgramLeases implements Disposable {
       (owner) => this.#living(owner) !== undefined,
       (modules) => deps.returns.wait(modules),
     );
-    if (existsSync(deps.folder)) {
-      for (const name of readdirSync(deps.folder)) rmSync(join(deps.folder, name), { recursive: true, force: true });
-    }
+    this.#deleteContent();
     this.#timer = setInterval(() => {
       this.sweep().catch((error: unknown) => deps.log.warn({ err: error }, "looking for ended programs failed"));
     }, SWEEP_MS);
@@ -125,6 +124,14 @@ export class ProgramLeases implements Disposable {
 
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
+    this.#leases.clear();
+    this.#deleteContent();
+  }
+
+  #deleteContent(): void {
+    const { folder } = this.#deps;
+    if (!existsSync(folder)) return;
+    for (const name of readdirSync(folder)) rmSync(join(folder, name), { recursive: true, force: true });
   }
 
   #living(owner: string): Lease | undefined {

@@ -326,7 +326,6 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
       returns[Symbol.dispose]();
-      programs[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();
       await writes[Symbol.asyncDispose]();
@@ -335,6 +334,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       await reads[Symbol.asyncDispose]();
       await sqlReads[Symbol.asyncDispose]();
       await rowFiles[Symbol.asyncDispose]();
+      // no worker runs its functions any more
+      programs[Symbol.dispose]();
       await databases[Symbol.asyncDispose]();
       await Promise.all([sql, watching, superuser].map((pool) => pool[Symbol.asyncDispose]()));
     },

@@ -31,6 +31,7 @@ export class TableComputes implements AsyncDisposable {
   readonly #deps: EndpointsDeps;
   readonly #input: TableComputesInput;
   readonly #opened = new Map<string, Promise<Endpoints>>();
+  readonly #closing = new Set<Promise<void>>();
 
   constructor(deps: EndpointsDeps, input: TableComputesInput) {
     this.#deps = deps;
@@ -46,9 +47,10 @@ export class TableComputes implements AsyncDisposable {
     this.#opened.set(key, opening);
     opening.catch(() => this.#opened.get(key) === opening && this.#opened.delete(key));
     // An evicted route still answers its requests, and each of them waits for its own rows.
-    for (const oldest of this.#opened.keys()) {
+    for (const [oldest, evicted] of this.#opened) {
       if (this.#opened.size <= MAX_OPEN) break;
       this.#opened.delete(oldest);
+      this.#close(evicted);
     }
     const [route] = (await opening).routes;
     if (route === undefined) throw new TypeError(`${rows.name} has no compute route.`);
@@ -66,10 +68,22 @@ export class TableComputes implements AsyncDisposable {
     });
   }
 
+  #close(opening: Promise<Endpoints>): void {
+    const closing = opening
+      .then(
+        (endpoints) => endpoints[Symbol.asyncDispose](),
+        // its request has the error
+        () => undefined,
+      )
+      .catch((error: unknown) => this.#deps.log.warn({ err: error }, "closing a compute route failed"))
+      .finally(() => this.#closing.delete(closing));
+    this.#closing.add(closing);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    const all = await Promise.allSettled(this.#opened.values());
+    for (const opening of this.#opened.values()) this.#close(opening);
     this.#opened.clear();
-    await Promise.all(all.map((one) => (one.status === "fulfilled" ? one.value[Symbol.asyncDispose]() : undefined)));
+    await Promise.all(this.#closing);
   }
 }
 

@@ -13,6 +13,7 @@ import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endp
 import { insertServices } from "@appdb/engine/endpoints/table-routes";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
+import { ComputeShare } from "@appdb/engine/routes/compute-share";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { declaredTables } from "@appdb/engine/table-changes/declared-tables";
 import type { TableWriter } from "@appdb/engine/table-writes/table-writer";
@@ -71,10 +72,12 @@ export class TableWrites implements AsyncDisposable {
   readonly #deps: TableWritesDeps;
   readonly #opened = new Map<string, OpenedTables>();
   readonly #closing = new Set<Promise<void>>();
+  readonly #share: ComputeShare;
   readonly #timer: NodeJS.Timeout;
 
   constructor(deps: TableWritesDeps) {
     this.#deps = deps;
+    this.#share = new ComputeShare(deps.limits);
     this.#timer = setInterval(() => this.#release((one) => one.isIdle(deps.clock.now() - IDLE_MS)), IDLE_MS / 4);
     this.#timer.unref();
   }
@@ -88,7 +91,7 @@ export class TableWrites implements AsyncDisposable {
     const key = `${target}\n${runtimeId ?? ""}`;
     let opened = this.#opened.get(key);
     if (opened === undefined) {
-      opened = new OpenedTables(this.#deps, runtimeId, target);
+      opened = new OpenedTables(this.#deps, this.#share, runtimeId, target);
       this.#opened.set(key, opened);
     }
     try {
@@ -172,10 +175,10 @@ class OpenedTables {
   has_failed = false;
   runs_programs = false;
 
-  constructor(deps: TableWritesDeps, runtimeId: string | null, target: string) {
+  constructor(deps: TableWritesDeps, share: ComputeShare, runtimeId: string | null, target: string) {
     this.#deps = deps;
     this.#usedAt = deps.clock.now();
-    this.#opening = open(deps, runtimeId, target);
+    this.#opening = open(deps, share, runtimeId, target);
     this.#opening.then(
       (opened) => {
         this.runs_programs = opened.runs_programs;
@@ -225,6 +228,7 @@ async function open(
     mediaOf,
     printAddress,
   }: TableWritesDeps,
+  share: ComputeShare,
   runtimeId: string | null,
   target: string,
 ): Promise<Opened> {
@@ -270,6 +274,7 @@ async function open(
     log: logOfPeople(log),
     clock,
     openSpool: createFileSpool,
+    computes: share,
     ...mediaDeps(media),
   };
   const endpoints = await openEndpoints(deps, {

@@ -72,20 +72,24 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     isClosing = true;
   });
   app.addHook("onRequest", async (request, reply) => {
-    const versions = { [SERVER_VERSION_HEADER]: VERSION, [SERVER_BUILD_HEADER]: BUILD ?? "source" };
-    reply.headers({ ...versions, "x-request-id": request.id, ...SAFE_HEADERS });
+    reply.headers({ [SERVER_VERSION_HEADER]: VERSION, "x-request-id": request.id, ...SAFE_HEADERS });
     if (deps.site.url.startsWith("https:")) reply.header("strict-transport-security", HSTS);
     refuseOldClient(request.headers[CLIENT_VERSION_HEADER]);
     const { permission, control } = request.routeOptions.config;
-    if (control === undefined || permission === undefined) return;
+    const isRoute = control !== undefined && permission !== undefined;
+    // a signed-in command that asks for an unknown route gets the build, too
+    if (!isRoute && !(isUnknown(request) && showsToken(request))) return;
     // before the first await: a client may disconnect meanwhile, and its answer closes only once
     const hold = untilClosed(reply.raw);
     const { principal, set_cookie: setCookie } = await deps.identity.resolve(request);
     if (setCookie !== undefined) reply.header("set-cookie", setCookie);
+    // strangers would learn which published defects the server has
+    if (principal !== undefined) reply.header(SERVER_BUILD_HEADER, BUILD ?? "source");
     refuseForeignSite(deps.site, request.method, request.headers, principal?.credential === "cookie");
     request.principal = principal;
     const caller = principal?.key?.id ?? principal?.user_id;
     if (caller != null) hold(deps.limits.enter("principal", caller));
+    if (!isRoute) return;
     request.org = await authorize(permission, principal, request.params as PathNames, deps.findOrg, control);
     if (request.org !== undefined) {
       hold(deps.limits.enter("organization", request.org.id, bodyBytes(request)));
@@ -119,6 +123,16 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     });
   });
   return app;
+}
+
+/** Whether no route of the API has this path. */
+function isUnknown({ is404, routeOptions, url }: FastifyRequest): boolean {
+  return url.startsWith("/v1/") && (is404 || routeOptions.url === "/*");
+}
+
+/** Whether a request has a credential of the command or of a program. */
+function showsToken({ headers }: FastifyRequest): boolean {
+  return headers.authorization !== undefined || headers["x-api-key"] !== undefined;
 }
 
 /** Releases a request's slot when its answer closes for any reason, or at once if it is already closed. */

@@ -50,3 +50,26 @@ function seen({ status, headers, text }: TestAnswer, org: string): string {
   const shown = [...headers].filter(([name]) => name !== "date");
   return `${status} ${JSON.stringify(shown)} ${text}`.replaceAll(org, "ORG");
 }
+
+describe.each(["/v1/whoami", "/v1/service", "/v1/no-such-route"])(
+  "the build of the server in answers of %s",
+  (path) => {
+    const buildFor = async (as: Credential) => (await server.send("GET", path, { as })).headers.get("x-server-build");
+
+    test("is for callers with valid credentials", async () => {
+      expect(await buildFor({ token: people.owner.token })).toBe("source");
+      expect(await buildFor({ api_key: keys["own"] ?? "" })).toBe("source");
+    });
+
+    test("is not for strangers", async () => {
+      expect(await buildFor({})).toBeNull();
+      expect(await buildFor({ token: "a".repeat(43) })).toBeNull();
+      expect(await buildFor({ api_key: "wrong" })).toBeNull();
+    });
+  },
+);
+
+test("an unknown route is not found for a member too", async () => {
+  const { json, status } = await server.send("GET", "/v1/no-such-route", { as: { token: people.owner.token } });
+  expect([status, json]).toEqual([404, expect.objectContaining({ code: "not_found" })]);
+});

@@ -13,12 +13,17 @@ const { createLocalClient } = await import("./local-client.ts");
 const NO_ROUTE = appError("not_found", { detail: "The daemon has no GET /v1/jobs." });
 const UNKNOWN_KEY = appError("invalid_request", { detail: 'The request is invalid: /: Unrecognized key: "then".' });
 
-function answering(refusal: AppError, version: string | undefined, build: string): FetchLike {
-  const headers = version === undefined ? {} : { "x-server-version": version, "x-server-build": build };
+function answering(refusal: AppError, version: string | undefined, build: string | null): FetchLike {
+  const headers: Record<string, string> = version === undefined ? {} : { "x-server-version": version };
+  if (version !== undefined && build !== null) headers["x-server-build"] = build;
   return async () => new Response(JSON.stringify(toProblem(refusal)), { status: refusal.status, headers });
 }
 
-async function errorOf(refusal: AppError, version: string | undefined, build = "0123456789ab"): Promise<AppError> {
+async function errorOf(
+  refusal: AppError,
+  version: string | undefined,
+  build: string | null = "0123456789ab",
+): Promise<AppError> {
   const client = createLocalClient({ port: 4711, token: "secret", fetch: answering(refusal, version, build) });
   return await client.call("jobList", { query: { target: "main" } }).then(
     () => {
@@ -60,6 +65,8 @@ test("a newer daemon tells to upgrade the command", async () => {
 test("refusals for other reasons and of the same build stay unchanged", async () => {
   expect((await errorOf(NO_ROUTE, VERSION, BUILD)).message).toBe(NO_ROUTE.message);
   expect((await errorOf(NO_ROUTE, undefined)).message).toBe(NO_ROUTE.message);
+  expect((await errorOf(NO_ROUTE, VERSION, null)).message).toBe(NO_ROUTE.message);
+  expect((await errorOf(NO_ROUTE, "0.1.0", null)).code).toBe("server_too_old");
   const missing = appError("table_not_found", { detail: "main has no table docs." });
   expect((await errorOf(missing, "0.1.0")).code).toBe("table_not_found");
 });

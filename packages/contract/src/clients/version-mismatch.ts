@@ -28,9 +28,10 @@ export function versionMismatch(peer: Peer, answer: Fetched, problem: Problem, r
   if (!REFUSALS.has(problem.code)) return undefined;
   const version = answer.headers?.get(SERVER_VERSION_HEADER) ?? undefined;
   if (version === undefined) return undefined;
-  const build = answer.headers?.get(SERVER_BUILD_HEADER) ?? "unknown";
+  // without credentials, a caller does not get the build
+  const build = answer.headers?.get(SERVER_BUILD_HEADER) ?? null;
   const order = compareVersions(version, VERSION);
-  if (order === 0 && (BUILD === undefined || build === BUILD)) return undefined;
+  if (order === 0 && (BUILD === undefined || build === null || build === BUILD)) return undefined;
   const reason =
     problem.code === "not_found" || problem.code === "method_not_allowed"
       ? `It does not know ${request}.`

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { plainAddress, printReference, REFERENCE_END, REFERENCE_START } from "@appdb/contract/media";
-import { type ColumnType, type EngineValue, MEDIA_KINDS, type MediaKind } from "@appdb/contract/types";
+import { type ColumnType, type EngineValue, isMediaKind, type MediaKind } from "@appdb/contract/types";
 import { typeMismatch } from "../values/describe-value.ts";
 import { parseText } from "../values/parse-text.ts";
 import { StoredMedia } from "../values/stored-media.ts";
@@ -147,5 +147,5 @@ function markReference(value: Value): string {
 }
 
 export function isMedia(kind: ColumnType["kind"]): kind is MediaKind {
-  return (MEDIA_KINDS as readonly string[]).includes(kind);
+  return isMediaKind(kind);
 }

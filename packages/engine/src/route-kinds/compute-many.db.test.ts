@@ -167,6 +167,26 @@ test("rows and made rows are limited by their number", async () => {
   expect(made.json).toMatchObject({ code: "result_too_large", meta: { limit: "insert_rows", value: 3 } });
 });
 
+test("a response is limited by its bytes", async () => {
+  tested = await openTestApplication(APP, { compute_bytes: 1_000 } as never);
+  expect((await compute("docs", ["big"], rowsOf(40))).status).toBe(200);
+  const { json } = await compute("docs", ["big"], rowsOf(200));
+  expect(json).toMatchObject({ code: "result_too_large", meta: { limit: "compute_bytes", value: 1_000 } });
+  expect(json.hint).toContain("SERVICE_COMPUTE_BYTES");
+});
+
+test("made rows of single rows are limited by the bytes that one process holds", async () => {
+  tested = await openTestApplication(APP, { made_bytes: 50 } as never);
+  const { many_rows: _, ...route } = computeOver(tested.manifest, "words", ["word"]);
+  const service = { name: "computes", prefix: "", routes: [route], source: route.source };
+  await using served = await tested.serveManifest({ ...tested.manifest, services: [service] });
+  const row = (title: string) => ({ id: 1, title, n: 1 });
+  expect((await served.post("/words", row("to be"))).json).toEqual([{ word: "to" }, { word: "be" }]);
+  const refused = await served.post("/words", row("a longer text of many words"));
+  expect(refused.json).toMatchObject({ code: "overloaded", meta: { limit: "made_bytes", value: 50 } });
+  expect((await served.post("/words", row("or not"))).status).toBe(200);
+});
+
 const MANY = `
 from typing import Iterator, TypedDict
 

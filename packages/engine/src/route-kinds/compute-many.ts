@@ -66,7 +66,7 @@ export class ComputeMany {
   /** @throws as `BulkComputer.compute`; result_too_large, overloaded, disk_full */
   async run(request: RouteRequest): Promise<RouteAnswer> {
     const { given, layout, madeRows, readFor } = this.#input;
-    const { admission, limits } = this.#context;
+    const { computes, limits, openSpool } = this.#context;
     const signal = request.signal ?? new AbortController().signal;
     const source = this.#textsOf(request);
     // Each row of a batch holds the rows that it makes until they are written.
@@ -75,9 +75,9 @@ export class ComputeMany {
     const rows = takenInBatches(read, given);
     const failed = new FailedCells(layout, this.#needed);
     const form = { kind: source.kind, render: this.#input.render, is_minimal: false, is_kept: false };
-    const answer = new RowsAnswer(form, this.#context.openSpool());
+    const answer = new RowsAnswer(form, computes.bounded(openSpool()));
     try {
-      await admission.run(signal, async () => {
+      await computes.admission.run(signal, async () => {
         for await (const batch of this.#computer.compute(rows, signal)) {
           failed.count(batch.rows);
           for await (const texts of this.#textsOfBatch(batch, signal)) {

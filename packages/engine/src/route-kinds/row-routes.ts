@@ -77,7 +77,11 @@ export function compileRowRoute(
     if (exported !== null) await exported.write(row);
     if (madeRows !== undefined) {
       const rows: string[] = [];
-      for await (const texts of madeRows(row, onError, signal)) for (const text of texts) rows.push(text);
+      using held = context.computes.madeRows();
+      for await (const texts of madeRows(row, onError, signal)) {
+        held.add(texts);
+        for (const text of texts) rows.push(text);
+      }
       return { status: 200, headers: headersOf(row), body: `[${rows.join(",")}]` };
     }
     return answerOf(request, row);

@@ -29,6 +29,7 @@ import { planTableVersion } from "../write/table-version.ts";
 import { TableVersionGuard } from "../write/table-version-guard.ts";
 import type { WriteDeps } from "../write/write-pipeline.ts";
 import { Admission } from "./admission.ts";
+import { type ComputeLimits, ComputeShare } from "./compute-share.ts";
 import { declaredTable, unstoredColumns } from "./declared-table.ts";
 import type { ConnectExport, SqlExport } from "./sql-export.ts";
 
@@ -70,6 +71,8 @@ export interface EndpointsDeps {
   readonly media?: MediaFiles;
   /** Receives uploads. Without it no route takes any. */
   readonly forms?: FormReader;
+  /** What requests that compute rows share with those of other endpoints. Default: nothing. */
+  readonly computes?: ComputeShare;
   /** Default: no tracing. */
   readonly tracer?: RequestTracer | undefined;
 }
@@ -80,7 +83,8 @@ type MoreLimits =
   | "insert_rows"
   | "route_requests"
   | "background_jobs"
-  | "background_at_once";
+  | "background_at_once"
+  | keyof ComputeLimits;
 
 export interface EndpointsInput {
   readonly manifest: Manifest;
@@ -108,6 +112,7 @@ export class RouteContext {
   readonly limits: QueryLimits & Pick<ServiceSpec["limits"], MoreLimits>;
   readonly live: LiveQueries;
   readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting, "requests with many rows");
+  readonly computes: ComputeShare;
   readonly openSpool: () => Spool;
   /** Exports to check before anything is served. */
   readonly exports: SqlExport[] = [];
@@ -125,6 +130,7 @@ export class RouteContext {
     this.input = input;
     this.#catalog = catalog;
     this.limits = { ...DEFAULT_LIMITS, ...input.limits };
+    this.computes = deps.computes ?? new ComputeShare(this.limits);
     this.openSpool = deps.openSpool ?? createMemorySpool;
     this.functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
     const { idempotency_keep_s: keepS } = input.limits ?? DEFAULT_LIMITS;

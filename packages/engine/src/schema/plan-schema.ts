@@ -14,6 +14,7 @@ import type { LoweredManifest } from "../views/lower-views.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
+import { refuseWideIndexes } from "./index-columns.ts";
 import { withKeptCopies } from "./kept-copies.ts";
 import {
   isNameOfView,
@@ -52,9 +53,10 @@ export interface PlannedSchema {
 }
 
 /** Compares the application's declarations with the target. Pure: no changes and no I/O.
- *  @throws app_invalid when the manifest declares one table twice, or an impossible view */
+ *  @throws app_invalid when the manifest declares one table twice, an index over too many columns, or an impossible view */
 export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   refuseDuplicates(declared.manifest);
+  refuseWideIndexes(declared.manifest);
   const catalog = settled(declared.catalog);
   const folder = folderSchema(declared.target);
   const copied = withKeptCopies(declared.manifest, { catalog, target: declared.target });

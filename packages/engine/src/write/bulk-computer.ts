@@ -17,7 +17,7 @@ export class BulkComputer {
     this.#deps = deps;
     this.#input = input;
     this.#computer = new BatchComputer(deps, input);
-    this.#bySql = sqlComputer(deps, input);
+    this.#bySql = sqlComputer(deps, { ...input, is_prepared: false });
   }
 
   /** Fills the rows of each batch. An error caused by a row names the row. @throws as `RowRunner.run`; errors of `batches` */

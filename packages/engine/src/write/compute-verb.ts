@@ -17,7 +17,7 @@ export function computeVerb(
   deps: Pick<WriteDeps, "sql" | "limits">,
   input: ComputeInput,
 ): WriteVerb<NewRow, void> | null {
-  const compute = sqlComputer(deps, input);
+  const compute = sqlComputer(deps, { ...input, is_prepared: true });
   if (compute === null) return null;
   return {
     plan: (writes) => [writes],
@@ -29,18 +29,22 @@ export function computeVerb(
   };
 }
 
-/** Fills the SQL columns of rows by one statement; null when SQL computes nothing. */
+/**
+ * Fills the SQL columns of rows by one statement; null when SQL computes nothing. `is_prepared`: connections keep the
+ * statement. Callers who choose the columns would fill PostgreSQL's memory with statements.
+ */
 export function sqlComputer(
   { sql }: Pick<WriteDeps, "sql">,
-  { layout, stage }: ComputeInput,
+  { layout, stage, is_prepared: isPrepared }: ComputeInput & { readonly is_prepared: boolean },
 ): ((rows: readonly Row[]) => Promise<void>) | null {
   if (stage.sql.length === 0) return null;
   const bySql = stage.sql.map((step) => step.column);
   const inputs = storedSlots(layout).filter((slot) => !bySql.includes(slot.name));
   const computedSlots = slotsNamed(layout, bySql);
-  const prepared = buildCompute(inputs, stage.sql);
+  const { name, text } = buildCompute(inputs, stage.sql);
+  const statement = isPrepared ? { name, text } : { text };
   return async (rows) => {
-    const result = await sql.query({ ...prepared, values: arrayParameters(inputs, rows) });
+    const result = await sql.query({ ...statement, values: arrayParameters(inputs, rows) });
     for (const computed of result.rows) {
       const row = rows[Number(computed[0]) - 1];
       if (row !== undefined) fillRow(row, computedSlots, computed, 1);

@@ -6,6 +6,7 @@ import type { UdfBatch, UdfGraph, UdfRunner } from "@appdb/engine/ports";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { KNOWN_GRAPHS } from "./graph-numbers.ts";
 import { createPythonWorkers } from "./python-workers.ts";
 import type { PythonWorkersOptions } from "./python-workers-options.ts";
 
@@ -113,6 +114,19 @@ test("returns and counts thousands of rows in order", async () => {
   expect(batch.columns).toEqual([texts.map((text) => text.toUpperCase())]);
   expect(batch.errors.size).toBe(0);
   expect(of.stats()).toMatchObject({ waiting: 0, running: 0, calls: 5_000 });
+});
+
+test("a worker computes more graphs than it knows at a time", async () => {
+  const of = createRunner();
+  const graphs = Array.from({ length: KNOWN_GRAPHS + 20 }, (_none, at) => {
+    return { ...graphOf(at % 3 === 0 ? "later" : "act"), key: `graph ${at}` };
+  });
+  for (const round of ["one", "two"]) {
+    for (const [at, graph] of graphs.entries()) {
+      const { columns } = await run(graph, [`${round} ${at}`], of);
+      expect(columns).toEqual([[`${round.toUpperCase()} ${at}`]]);
+    }
+  }
 });
 
 test("returns values of every width from a batch unchanged", async () => {

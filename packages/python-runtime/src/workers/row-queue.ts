@@ -1,5 +1,6 @@
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfGraph, UdfResult } from "@appdb/engine/ports";
+import { KNOWN_GRAPHS } from "./graph-numbers.ts";
 import type { BatchPart, WorkerBatch } from "./worker-batch.ts";
 import { asksQueries } from "./worker-functions.ts";
 
@@ -91,8 +92,18 @@ export class RowQueue {
       const asks_queries = asksQueries(graph.steps);
       rows = { graph, kinds, pace: new Pace(), asks_queries, rows: [], head: 0, batches: [], is_listed: false };
       this.#graphs.set(graph.key, rows);
+      if (this.#graphs.size > KNOWN_GRAPHS) this.#forgetOne(graph.key);
     }
     return rows;
+  }
+
+  /** Forgets the oldest graph that waits for nothing, except `kept`. Its running rows have it themselves. */
+  #forgetOne(kept: string): void {
+    for (const [key, { is_listed: isListed }] of this.#graphs) {
+      if (isListed || key === kept) continue;
+      this.#graphs.delete(key);
+      return;
+    }
   }
 
   get hasSuspects(): boolean {

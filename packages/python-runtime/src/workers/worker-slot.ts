@@ -2,6 +2,7 @@ import type { FromWorker, WireValue } from "@appdb/contract/worker-protocol";
 import type { AggregateRun } from "./aggregate-run.ts";
 import { Chunk, type RowsFrame, takeFrom, takeOne } from "./chunk.ts";
 import type { FailureAttribution } from "./failure-attribution.ts";
+import { GraphNumbers } from "./graph-numbers.ts";
 import type { GraphRows, QueuedRow } from "./row-queue.ts";
 import { columnToWire, spellNegativeZero, toWire } from "./wire-values.ts";
 import type { BatchPart } from "./worker-batch.ts";
@@ -33,7 +34,7 @@ export class WorkerSlot {
   is_charged = false;
   /** Memory when it became ready; undefined until known. */
   base_bytes: number | undefined;
-  readonly #graphs = new Map<string, number>();
+  readonly #graphs = new GraphNumbers();
 
   /** Assigns a new process. */
   begin(process: WorkerProcess): void {
@@ -91,10 +92,8 @@ export class WorkerSlot {
   ): void {
     const process = this.process as WorkerProcess;
     const { graph, kinds } = rows;
-    let number = this.#graphs.get(graph.key);
-    if (number === undefined) {
-      number = this.#graphs.size + 1;
-      this.#graphs.set(graph.key, number);
+    const { is_new: isNew, number } = this.#graphs.numberOf(graph.key, (key) => this.#isRunning(key));
+    if (isNew) {
       process.send({
         t: "graph",
         graph: number,
@@ -112,6 +111,10 @@ export class WorkerSlot {
     }
     if (this.chunks.length === 0) this.progress_at = now;
     this.chunks.push(chunk);
+  }
+
+  #isRunning(key: string): boolean {
+    return [...this.chunks, ...this.flows.values()].some((chunk) => chunk.graph.graph.key === key);
   }
 
   /** Chunk of a call. @throws Error when the worker names an unknown call */
