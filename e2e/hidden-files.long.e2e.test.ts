@@ -4,7 +4,7 @@ import { signInCommand, startHosted } from "./support/hosted.ts";
 import { openPost } from "./support/post-office.ts";
 import { makeProject } from "./support/served.ts";
 
-/** A function that keeps large files in a socket: they are in no folder and in no process. */
+/** A function that keeps large files in a socket: they are in no folder and in no process. Applications with media may make files. */
 const APP = `import os
 import socket
 import time
@@ -28,6 +28,11 @@ def hide(megabytes: int) -> str:
     return "held"
 
 
+class Letter(Base, name="letters"):
+    id = db.Column(value=uuid7(), primary_key=True)
+    text: db.Document
+
+
 class Hidden(Base, name="hidden"):
     id = db.Column(value=uuid7(), primary_key=True)
     megabytes: db.Int
@@ -35,6 +40,7 @@ class Hidden(Base, name="hidden"):
 
 
 post = Router(name="post")
+post.add_insert_route(Letter, path="/letters", uploadfile_inputs=[Letter.text])
 post.add_insert_route(Hidden, path="/hidden")
 `;
 
