@@ -5,6 +5,12 @@ const resolve = { conditions: ["source"] };
 const ssr = { resolve: { conditions: ["source"], externalConditions: ["source"] } };
 const database = ["./packages/testkit/src/postgres-global-setup.ts"];
 const programs = ["./packages/testkit/src/built-programs-setup.ts"];
+const template = ["./packages/testkit/src/cluster-template-setup.ts"];
+
+// biome-ignore lint/style/noProcessEnv: the runner names the long form so
+const IS_LONG = process.env.APPDB_FAULTS === "long";
+/** `x.long.e2e.test.ts` runs only in the long form. */
+const NOT_RUN = ["**/node_modules/**", ...(IS_LONG ? [] : ["**/*.long.*.test.ts", "**/*.long.test.ts"])];
 
 /** What begins last ends alone. vitest itself knows them from its second run on. */
 const LONGEST = [
@@ -37,7 +43,9 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** The suffix of a test file says what it needs: nothing, a PostgreSQL, an adapter's technology, or the whole product. */
+/**
+ * The suffix of a test file says what it needs: nothing, a PostgreSQL, an adapter's technology, or the whole product.
+ */
 export default defineConfig({
   test: {
     // tests wait for processes some of the time: five files at a time, also where there are two cores
@@ -50,7 +58,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "**/*.{db,contract,e2e}.test.ts"],
+          exclude: [...NOT_RUN, "**/*.{db,contract,e2e}.test.ts"],
           testTimeout: 30_000,
           hookTimeout: 30_000,
           // here and below: no module keeps state, and a process a file would load anew what most files import
@@ -63,6 +71,7 @@ export default defineConfig({
         test: {
           name: "db",
           include: ["{packages,apps}/*/src/**/*.db.test.ts"],
+          exclude: NOT_RUN,
           isolate: false,
           globalSetup: database,
           testTimeout: 30_000,
@@ -75,6 +84,7 @@ export default defineConfig({
         test: {
           name: "contract",
           include: ["{packages,apps}/*/src/**/*.contract.test.ts"],
+          exclude: NOT_RUN,
           isolate: false,
           globalSetup: [...database, ...programs],
           testTimeout: 60_000,
@@ -87,9 +97,8 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["e2e/**/*.e2e.test.ts"],
-          // it measures for minutes, and asserts no time
-          // biome-ignore lint/style/noProcessEnv: the runner names the long form so
-          exclude: process.env.APPDB_FAULTS === "long" ? [] : ["e2e/attacks/load-attacks.e2e.test.ts"],
+          globalSetup: template,
+          exclude: NOT_RUN,
           isolate: false,
           testTimeout: 120_000,
           hookTimeout: 120_000,

@@ -124,7 +124,7 @@ test("tables of the library call functions of the project and of the program, lo
   // the driver of this machine: a sandbox shows workers only some folders
   await using project = await makeProject("", { env: { SERVICE_PODS: "" } });
   const python = join(await ensurePythonTools("library"), "python");
-  const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1" };
+  const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python") };
   writeFile(project, "functions.py", FUNCTIONS);
   writeFile(project, "words.py", 'ENDING = "!"\n');
   writeFile(project, "use.py", PROGRAM);

@@ -3,15 +3,13 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { useSandbox } from "@appdb/testkit/sandbox";
-import type { TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { makeOrganization, signInCommand, startHosted } from "./support/hosted.ts";
+import { signInCommand, startHosted } from "./support/hosted.ts";
+import { openPost, type Post } from "./support/post-office.ts";
 import { expectExit, makeProject } from "./support/served.ts";
 
 /** Functions read a file by its path and make one. `spy` says what it sees of its database's media. */
 const APP = `import os
-import socket
-import time
 import uuid
 import appdb as db
 from appdb.functions import uuid7
@@ -51,18 +49,6 @@ def leak(target: str) -> db.Document:
     return path
 
 
-@db.udf(timeout=150)
-def hide(megabytes: int) -> str:
-    pair = socket.socketpair()
-    for at in range(megabytes):
-        with open(os.path.join(SCRATCH, str(at)), "wb") as made:
-            os.unlink(made.name)
-            made.write(bytes(1 << 20))
-            socket.send_fds(pair[0], [b"x"], [made.fileno()])
-    time.sleep(140)
-    return "held"
-
-
 class Letter(Base, name="letters"):
     id = db.Column(value=uuid7(), primary_key=True)
     text: db.Document
@@ -76,12 +62,6 @@ class Leak(Base, name="leaks"):
     leaked = db.Column(value=leak(target))
 
 
-class Hidden(Base, name="hidden"):
-    id = db.Column(value=uuid7(), primary_key=True)
-    megabytes: db.Int
-    held = db.Column(value=hide(megabytes))
-
-
 @db.query
 def text_of(id: uuid.UUID):
     return Letter.where(Letter.id == id).select(Letter.text)
@@ -90,7 +70,6 @@ def text_of(id: uuid.UUID):
 post = Router(name="post")
 post.add_insert_route(Letter, path="/letters", uploadfile_inputs=[Letter.text])
 post.add_insert_route(Leak, path="/leaks")
-post.add_insert_route(Hidden, path="/hidden")
 post.add_query_route(path="/text", query=text_of, method="get", one_row=True, return_fileresponse=True)
 post.add_compute_route(Letter, path="/spied", inputs=[], uploadfile_inputs=[Letter.text], outputs=[Letter.spied])
 `;
@@ -133,9 +112,6 @@ if ((await useSandbox()) !== undefined) {
       target: join(project.home, "server", "databases", acme.id, "log", "pod.log"),
     });
     expect(leaked).toMatchObject({ status: 400, json: { detail: expect.stringContaining("not a regular file") } });
-    const hidden = await acme.insert("/hidden", { megabytes: 280 });
-    // the pod ended the code: its files were in no folder and in no process. That takes a minute when others free space
-    expect(hidden).toMatchObject({ status: 400, json: { code: "worker_died" } });
     expect((await other.upload("/letters", "for other\n")).json.loud).toContain(`${other.url}/_media/`);
 
     const home = "mediafs://acme:main/home/letters";
@@ -165,60 +141,6 @@ if ((await useSandbox()) !== undefined) {
     await expectExit(project, 0, "db", "start", acme.uri);
     await eventually(async () => expect(await textAt(text)).toEqual([200, "for acme\n"]), { timeout_ms: READY_MS });
   });
-}
-
-interface Post {
-  readonly uri: string;
-  readonly url: string;
-  readonly key: string;
-  /** Of the database. */
-  readonly id: string;
-  /** Of its media, on this machine. */
-  readonly folder: string;
-  upload(path: string, text: string): Promise<Answered>;
-  insert(path: string, row: object): Promise<Answered>;
-  /** Those of a table, as the control plane returns them. */
-  rows(table: string): Promise<Answered>;
-}
-
-interface Answered {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests only read members of answers
-  readonly json: any;
-}
-
-/** Creates an organization, and serves the application in its database. */
-async function openPost(project: TestProject, server: string, name: string): Promise<Post> {
-  const uri = `cloud://${name}:main`;
-  const json = async (...words: string[]) => JSON.parse((await expectExit(project, 0, ...words, "--json")).stdout);
-  await makeOrganization(project, name);
-  await expectExit(project, 0, "deploy", "app.py", uri, "-f");
-  const { id } = await json("db", "status", uri);
-  const { services } = await json("service", "list", uri);
-  const { api_key: key } = await json("key", "create", "caller", "--org", name);
-  const url: string = services[0].endpoint;
-  const ask = async (path: string, init: RequestInit): Promise<Answered> => {
-    const answer = await fetch(url + path, { ...init, method: "POST", headers: { ...init.headers, "x-api-key": key } });
-    return { status: answer.status, json: await answer.json() };
-  };
-  return {
-    uri,
-    url,
-    key,
-    id,
-    folder: join(project.home, "server", "media", id),
-    async upload(path, text) {
-      const form = new FormData();
-      form.append("text", new File([text], "letter.txt"));
-      return await ask(path, { body: form });
-    },
-    rows: async (table) => {
-      const address = `${server}/v1/orgs/${name}/databases/main/tables/${table}/rows`;
-      const answer = await fetch(address, { headers: { "x-api-key": key } });
-      return { status: answer.status, json: await answer.json() };
-    },
-    insert: (path, row) => ask(path, { body: JSON.stringify(row), headers: { "content-type": "application/json" } }),
-  };
 }
 
 async function textAt(address: string): Promise<[number, string]> {

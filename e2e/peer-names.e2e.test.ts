@@ -9,7 +9,7 @@ const PYTHON = join(ROOT, ".tools", "bin", "python");
 
 test("each name of the most similar library works, or is refused with a next step", async () => {
   await using project = await makeProject("");
-  const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1" };
+  const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python") };
   const script = join(ROOT, "e2e", "oracle", "peer_names.py");
   const { stderr } = await promisify(execFile)(PYTHON, [script, "main/names"], { cwd: project.folder, env });
   const report = JSON.parse(stderr.trim().split("\n").at(-1) ?? "") as { lines: number; others: unknown[] };

@@ -40,7 +40,7 @@ test(
 
 /** Runs e2e/oracle/compare.py in the project and returns what it printed. */
 async function runOracle(project: TestProject, python: string, ...args: string[]): Promise<string> {
-  const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1" };
+  const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python") };
   const script = join(ROOT, "e2e", "oracle", "compare.py");
   const options = { cwd: project.folder, env, maxBuffer: 1 << 26 };
   return (await promisify(execFile)(python, [script, ...args], options)).stdout;

@@ -88,6 +88,7 @@ made = pa.table({
 for codec in ("snappy", "zstd", "gzip", "brotli", "none"):
     pq.write_table(made, f"made_{codec}.parquet", compression=codec, row_group_size=2)
 `;
+const CODECS = ["snappy", "zstd", "gzip", "brotli", "none"];
 const MADE = [
   { id: 1, text: "a", ratio: 1.5, made: "2026-01-31T10:00:00Z", meta: { x: [1, 2], y: null }, bytes: "AP8=" },
   { id: 9007199254740994, text: null, ratio: null, made: null, meta: null, bytes: null },
@@ -110,7 +111,8 @@ async function roundTrip(project: TestProject, python: string, target: string): 
   await expectExit(project, 0, "delete", table, "--where", "true", "-f");
   await expectExit(project, 0, "insert", table, "kinds.parquet");
   expect(await rowsOf(project, table)).toBe(before);
-  for (const codec of ["snappy", "zstd", "gzip", "brotli", "none"]) {
+  // the command reads files, for any target
+  for (const codec of target === "main" ? CODECS : CODECS.slice(0, 1)) {
     await expectExit(project, 0, "delete", table, "--where", "true", "-f");
     await expectExit(project, 0, "insert", table, `made_${codec}.parquet`);
     const rows = (await rowsOf(project, table)).split("\n").map((line) => JSON.parse(line));

@@ -12,7 +12,7 @@ test.each(["source_values.py", "marked_kinds.py"])(
   async (name) => {
     const python = join(await ensurePythonTools("library"), "python");
     await using project = await makeProject("");
-    const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1" };
+    const env = { ...process.env, ...project.env, PYTHONPATH: join(ROOT, "python") };
     const options = { cwd: project.folder, env, maxBuffer: 64_000_000 };
     const { stdout } = await promisify(execFile)(python, [join(ROOT, "e2e", "oracle", name)], options);
     expect(JSON.parse(stdout)).toEqual([]);

@@ -18,7 +18,7 @@ async function writeSuite(project: TestProject): Promise<void> {
 
 async function startPytest(project: TestProject, ...options: readonly string[]) {
   const tools = await ensurePythonTools("library");
-  const own = { PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1", PYTEST_DEBUG_TEMPROOT: project.folder };
+  const own = { PYTHONPATH: join(ROOT, "python"), PYTEST_DEBUG_TEMPROOT: project.folder };
   const env = { ...process.env, ...project.env, ...own };
   const started = promisify(execFile)(join(tools, "python"), ["-m", "pytest", "-q", ...options], {
     cwd: project.folder,

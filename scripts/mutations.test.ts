@@ -3,11 +3,9 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { MUTATIONS } from "./lib/mutations.mjs";
 import { ROOT } from "./lib/paths.mjs";
+import { projectOf } from "./lib/test-files.mjs";
 
 const read = (file: string) => readFileSync(join(ROOT, file), "utf8");
-
-/** The vitest project of a test file, by its suffix. */
-const projectOf = (file: string) => /\.(db|contract|e2e)\.test\.ts$/.exec(file)?.[1] ?? "unit";
 
 test("each fault has one place in its file and an existing test", () => {
   const wrong = MUTATIONS.flatMap(({ file, from, project, takes, test: name, test_file: testFile, to }) => [

@@ -189,9 +189,9 @@ def main():
                 "file": (lambda: table.insert("values.parquet"), 1),
                 "command": (lambda: command("insert", path, "values.parquet"), 1),
             }
-            # These two take other ways to the same rules; some cases show that.
-            if not LONG and place % 3:
-                del ways["many"], ways["file"]
+            # The library goes all cases itself. Some cases show that the other ways lead to the same rules.
+            if not LONG and place % 4:
+                ways = {"table": ways["table"]}
             for name, (insert, times) in ways.items():
                 found = outcome(path, table, insert)
                 if not is_expected(expected, found, times):

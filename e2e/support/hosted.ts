@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
+import { linkClusterTemplate } from "@appdb/testkit/link-cluster-template";
 import { ROOT, type Started, type TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
 import { expectExit, queryCluster } from "./served.ts";
@@ -53,6 +54,7 @@ export async function startHosted(project: TestProject): Promise<Hosted> {
 
 /** Starts the built server in the project's home, also again, and waits until it prints its address. */
 export async function startServer(project: TestProject): Promise<{ readonly server: Started; readonly url: string }> {
+  await linkClusterTemplate(project.home);
   const server = project.start(`node '${join(ROOT, "dist", "server.js")}'`);
   return await eventually(
     () => {
@@ -83,7 +85,9 @@ export async function makeOrganization(project: TestProject, name: string): Prom
 /** Waits until a database is available. */
 export async function isAvailable(project: TestProject, uri: string): Promise<void> {
   const state = async () => JSON.parse((await expectExit(project, 0, "db", "status", uri, "--json")).stdout);
-  await eventually(async () => expect(await state()).toMatchObject({ state: "AVAILABLE" }), { timeout_ms: READY_MS });
+  // each check is a command, which takes time from the start
+  const options = { timeout_ms: READY_MS, interval_ms: 300 };
+  await eventually(async () => expect(await state()).toMatchObject({ state: "AVAILABLE" }), options);
 }
 
 export function openBrowserSession(url: string): Browse {

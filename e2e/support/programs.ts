@@ -67,7 +67,7 @@ def summarize(body: str) -> str:
 
 export async function environment(project: TestProject): Promise<{ python: string; env: NodeJS.ProcessEnv }> {
   const python = join(await ensurePythonTools("library"), "python");
-  const own = { PYTHONPATH: join(ROOT, "python"), PYTHONDONTWRITEBYTECODE: "1" };
+  const own = { PYTHONPATH: join(ROOT, "python") };
   return { python, env: { ...process.env, ...project.env, ...own } };
 }
 

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { promisify } from "node:util";
@@ -23,11 +23,11 @@ export async function ensurePythonTools(name: "library" | "openapi"): Promise<st
 }
 
 /**
- * Builds in a sibling folder first, so that an incomplete one is never used, and two test files may install
- * concurrently.
+ * Builds in a sibling folder of its own first, so that an incomplete one is never used, and tests and test files may
+ * install concurrently.
  */
 async function install(folder: string, requirements: string): Promise<void> {
-  const own = `${folder}.${process.pid}`;
+  const own = `${folder}.${randomBytes(4).toString("hex")}`;
   const uv = join(TOOLS, "bin", "uv");
   const python = join(TOOLS, "bin", "python");
   const from = ["--require-hashes", "--only-binary", ":all:", "-r", requirements];

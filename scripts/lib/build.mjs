@@ -14,9 +14,10 @@ const SOURCES = ["packages", "apps", "python", "scripts", "examples", "package-l
 const PROGRAM_SOURCES = ["packages", "apps/cli", "apps/runtime", "apps/server"];
 const PASSED_OVER = /(^|\/)(node_modules|dist|tests|__pycache__|\.pytest_cache|testkit)(\/|$)|\.test\.ts$|\.pyc$/;
 
-/** Builds `dist/`, with the bundled programs and the wheels, and the dashboard next to its sources. */
+/** Builds `dist/`, with the bundled programs and the wheels, and the dashboard and compiled Python next to their sources. */
 export async function build() {
   const hash = hashSources(SOURCES);
+  compileLibrary();
   buildDashboard(hashSources(DASHBOARD_SOURCES));
   await bundle(DIST, hashSources(PROGRAM_SOURCES).slice(0, 12)).catch((error) => {
     // esbuild has printed file, line and reason
@@ -29,6 +30,15 @@ export async function build() {
   if (wheel.code !== 0) throw new Stop(`The wheel could not be built:\n${wheel.stderr.trimEnd()}`);
   writeFileSync(STAMP, JSON.stringify({ sources: hash }));
   return wheel.stdout.trim().split("\n");
+}
+
+/** Workers of hosted databases keep no compiled code: without this, each compiles the library again. */
+function compileLibrary() {
+  const library = join(ROOT, "python", "appdb");
+  // by content: an edit within the second of another one counts, too
+  const args = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", library];
+  const compiled = capture(TOOLS_PYTHON, args);
+  if (compiled.code !== 0) throw new Stop(`The library could not be compiled:\n${compiled.stdout.trimEnd()}`);
 }
 
 /** Builds unless `dist/` matches the current sources. */

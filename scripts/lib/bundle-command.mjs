@@ -31,16 +31,22 @@ const FILES = [
   { name: "cli-more", modules: [] },
 ];
 
+/** Bundles the command into FILES. */
+export async function bundleCommand(target, options) {
+  await bundleIntoFiles(target, { root: ROOT, entry: `${CLI}/main.ts`, files: FILES, ...options });
+}
+
 /**
- * Bundles the command into FILES. esbuild divides it into modules that share parts, and each part becomes a function in one of
- * the files: one file for each part would take longer to load than all of them.
+ * Bundles the program of `entry` into files, which `files` describes like FILES. esbuild divides it into modules that share
+ * parts, and each part becomes a function in one of the files: one file for each part would take longer to load than all of
+ * them. The first file starts the program.
  */
-export async function bundleCommand(target, { banner, supported, ...options }) {
+export async function bundleIntoFiles(target, { root, entry, files, banner, supported, ...options }) {
   const esbuild = await import("esbuild");
   const { metafile, outputFiles } = await esbuild.build({
     ...options,
-    absWorkingDir: ROOT,
-    entryPoints: [`${CLI}/main.ts`],
+    absWorkingDir: root,
+    entryPoints: [entry],
     outdir: target,
     splitting: true,
     format: "esm",
@@ -48,10 +54,10 @@ export async function bundleCommand(target, { banner, supported, ...options }) {
     write: false,
   });
   const texts = new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
-  const places = placeParts(metafile);
+  const places = placeParts(metafile, files);
   const names = new Map();
   for (const [at, parts] of places.entries()) {
-    for (const [index, part] of parts.entries()) names.set(part, `./${FILES[at].name}.js#${index}`);
+    for (const [index, part] of parts.entries()) names.set(part, `./${files[at].name}.js#${index}`);
   }
   const { minifyIdentifiers, minifySyntax, minifyWhitespace, platform, target: oldest } = options;
   const form = {
@@ -71,14 +77,15 @@ export async function bundleCommand(target, { banner, supported, ...options }) {
       functions.push(`(function(require,exports,module){${nameParts(code, names)}})`);
     }
     const list = `[${functions.join(",\n")}]`;
-    const text = at === 0 ? loaderOf(list, names.get("main.js")) : `module.exports=${list};`;
-    replaceFile(join(target, `${FILES[at].name}.js`), `${banner.js}\n${text}\n`);
+    const start = names.get(`${basename(entry, ".ts")}.js`);
+    const text = at === 0 ? loaderOf(files[0].name, list, start) : `module.exports=${list};`;
+    replaceFile(join(target, `${files[at].name}.js`), `${banner.js}\n${text}\n`);
   }
 }
 
 /** The program that loads each part once, at its first use. Other names are those of Node's modules and of other bundles. */
-function loaderOf(parts, start) {
-  return `const files={"./cli-main.js":${parts}},loaded=new Map();
+function loaderOf(name, parts, start) {
+  return `const files={"./${name}.js":${parts}},loaded=new Map();
 function load(name){
 const known=loaded.get(name);
 if(known!==undefined)return known.exports;
@@ -93,7 +100,7 @@ load(${JSON.stringify(start)});`;
 }
 
 /** The parts of each file. */
-function placeParts({ outputs }) {
+function placeParts({ outputs }, files) {
   const parts = new Map(Object.entries(outputs).map(([path, output]) => [basename(path), output]));
   const entries = new Map([...parts].map(([name, { entryPoint }]) => [entryPoint, name]));
   const placed = new Set();
@@ -105,13 +112,13 @@ function placeParts({ outputs }) {
     }
     into.push(name);
   };
-  return FILES.map(({ modules, name }, at) => {
+  return files.map(({ modules, name }, at) => {
     const into = [];
     for (const module of modules) {
       if (!entries.has(module)) throw new Error(`${name}.js: no import() loads ${module}.`);
       collect(entries.get(module), into);
     }
-    if (at === FILES.length - 1) for (const part of parts.keys()) collect(part, into);
+    if (at === files.length - 1) for (const part of parts.keys()) collect(part, into);
     return into;
   });
 }

@@ -7,6 +7,7 @@ import { nodeBin, ROOT, TOOLS_PYTHON } from "./paths.mjs";
 import { collect, stream, withoutPython } from "./run.mjs";
 import { say } from "./say.mjs";
 import { checkSpecCoverage } from "./spec-coverage.mjs";
+import { LONG_RUNS } from "./test-files.mjs";
 import { processesNaming, unmountBelow } from "./test-leftovers.mjs";
 
 /** What tools keep for their next run, and browsers that play sounds; here it is removed with the folder. */
@@ -68,20 +69,11 @@ function specCoverage(folder) {
  * that SQL and Python compute equal values and that queries have the same rows everywhere.
  */
 async function long(folder, env) {
-  const kills = await vitest(folder, env, ["--project", "e2e", "kills", "examples.e2e", "attacks"]);
-  return [
-    kills,
-    // 10,000 random trees of links and random environments, unpacked on disk
-    await vitest(folder, env, ["--project", "unit", "random-trees", "project-files"]),
-    await vitest(folder, { ...env, FORM_CASES: "20000" }, [
-      "--project",
-      "db",
-      "sql-forms",
-      "killed-databases",
-      "killed-services",
-    ]),
-    await vitest(folder, { ...env, QUERY_CASES: "2000" }, ["--project", "e2e", "query-oracle"]),
-  ];
+  const parts = [];
+  for (const { env: own, names, project } of LONG_RUNS) {
+    parts.push(await vitest(folder, { ...env, ...own }, ["--project", project, ...names]));
+  }
+  return parts;
 }
 
 /** Additional check: the tests left no file and no process behind. */

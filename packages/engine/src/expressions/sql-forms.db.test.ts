@@ -167,7 +167,7 @@ describe.each(pythons())("on %s", (_, python) => {
     expect(untried).toEqual([]);
   });
 
-  test("text functions agree with Python on every character", async () => {
+  test("text functions agree with Python on characters of every kind", async () => {
     await checkEveryCharacter(side);
   }, 120_000);
 });
@@ -233,6 +233,11 @@ async function check(
   );
 }
 
+/** Nine of ten characters are letters without case, such as those of Chinese: some of them show the others. */
+function isTriedAlways(code: number): boolean {
+  return code % 16 === 0 || !/\p{Lo}/u.test(String.fromCodePoint(code));
+}
+
 async function checkEveryCharacter({ runner, codePoints }: Python): Promise<void> {
   const type = { kind: "string" } as const;
   const text = { node: "column", name: "text", type, nullable: false } as const;
@@ -247,8 +252,9 @@ async function checkEveryCharacter({ runner, codePoints }: Python): Promise<void
   const stored = "(convert_from(decode(hex, 'hex'), 'UTF8') collate pg_unicode_fast)";
   const sql = steps.map((step) => compileSql(step.expr, { columnSql: () => stored }) ?? "").join(", ");
   const shapes = [(c: string) => c, (c: string) => `a${c}`, (c: string) => `${c}AΣ`, (c: string) => `Σ${c}`];
-  for (let start = 0; start < codePoints.length; start += 8_000) {
-    const texts = codePoints
+  const tried = CASES >= 20_000 ? codePoints : codePoints.filter(isTriedAlways);
+  for (let start = 0; start < tried.length; start += 8_000) {
+    const texts = tried
       .slice(start, start + 8_000)
       .flatMap((code) => shapes.map((shape) => shape(String.fromCodePoint(code))));
     const hex = texts.map((text) => Buffer.from(text).toString("hex"));

@@ -7,6 +7,8 @@ import type { ServedRoutes } from "@appdb/testkit/test-catalog";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { startRecompute } from "../jobs/plan-recompute.ts";
 
+const LONG = process.env.APPDB_FAULTS === "long";
+
 interface Version {
   readonly stored?: string;
   readonly plain?: string;
@@ -192,17 +194,19 @@ async function expectFresh(version: Version, change?: (served: ServedRoutes) => 
   expect(await rows("select count(*) from appdb.views where definition::text like '%\"next\"%'")).toEqual([["0"]]);
 }
 
+/** The first three change everything. */
 const CHANGES: readonly { readonly what: string; readonly to: Version }[] = [
+  { what: "all of them", to: { stored: "Doc.n % 3 == 0", plain: "Doc.n >= 3", least: 3 } },
+  { what: "an iterator over made rows", to: { longest: 4 } },
+  { what: "a stored condition that queries have from then on", to: { stored: "Doc.n > 3" } },
   { what: "a stored condition", to: { stored: "Doc.n % 3 == 0" } },
   { what: "a condition that queries have", to: { plain: "Doc.n >= 3" } },
-  { what: "a stored condition that queries have from then on", to: { stored: "Doc.n > 3" } },
   { what: "a condition that is stored from then on", to: { plain: "Doc.n % 3 == 0" } },
   { what: "an argument of an iterator", to: { least: 3 } },
-  { what: "an iterator over made rows", to: { longest: 4 } },
-  { what: "all of them", to: { stored: "Doc.n % 3 == 0", plain: "Doc.n >= 3", least: 3 } },
 ];
+const TRIED = LONG ? CHANGES : CHANGES.slice(0, 3);
 
-test.each(CHANGES)("queries give the previous rows until a job has computed $what", async ({ to }) => {
+test.each(TRIED)("queries give the previous rows until a job has computed $what", async ({ to }) => {
   await open();
   const before = await answers();
   const held = { ...to, held: to.longest === undefined ? `a${COUNT - 1} word` : `a${COUNT - 1}!` };
