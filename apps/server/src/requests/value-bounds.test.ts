@@ -41,18 +41,19 @@ const OBJECT = Object.fromEntries(LIST.slice(0, 200_000).map((_, at) => [`k${at}
 
 /** Creates many invalid members for each list and object of a schema. */
 function wrongValues(schema: z.ZodType): [string[], unknown][] {
-  const found: [string[], unknown][] = [];
+  // forms of a union have many paths in common
+  const found = new Map<string, [string[], unknown]>();
   const look = (part: z.core.JSONSchema.BaseSchema | boolean | undefined, path: string[]): void => {
     if (typeof part !== "object" || path.length > 8) return;
     for (const one of [...(part.anyOf ?? []), ...(part.oneOf ?? []), ...(part.allOf ?? [])]) look(one, path);
     if (part.type === "array") {
-      found.push([path, LIST]);
+      found.set(`list ${path.join("/")}`, [path, LIST]);
       if (!Array.isArray(part.items)) look(part.items, [...path, "*"]);
     }
     if (part.type !== "object") return;
-    found.push([path, OBJECT]);
+    found.set(`object ${path.join("/")}`, [path, OBJECT]);
     for (const [name, one] of Object.entries(part.properties ?? {})) look(one, [...path, name]);
   };
   look(z.toJSONSchema(schema, { io: "input", unrepresentable: "any" }), []);
-  return found;
+  return [...found.values()];
 }
