@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { giveRuntime, tablesWithoutRuntime } from "@appdb/engine/catalog/catalog-store";
+import { giveRuntime, tablesWithoutRuntime } from "@appdb/engine/catalog/give-runtime";
 import { hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import type { SqlPool } from "@appdb/engine/ports";
 import type { HostedChangeCode } from "../code/hosted-change-code.ts";
