@@ -120,6 +120,24 @@ a     A
 ['unsupported']
 `;
 
+/** A module before the database has project files. */
+const EARLY = `import appdb as db
+from functions import summarize
+
+plain = db.create_table("cloud://acme:main/plain", {"a": db.Int})
+news = db.create_table("cloud://acme:main/news", {"body": db.String})
+try:
+    news.add_computed_column(short=summarize(news.body))
+except db.Error as error:
+    print(error.code, error.hint)
+plain.insert(a=1)
+news.insert(body="Emma")
+print(plain.count(), news.count())
+`;
+const EARLY_PRINTED = `function_missing Add functions.py to the project, then run: cli db update cloud://acme:main
+1 1
+`;
+
 test("tables of the library call functions of the project and of the program, local and hosted", async () => {
   // the driver of this machine: a sandbox shows workers only some folders
   await using project = await makeProject("", { env: { SERVICE_PODS: "" } });
@@ -132,6 +150,8 @@ test("tables of the library call functions of the project and of the program, lo
     (await promisify(execFile)(python, ["use.py", target], { cwd: project.folder, env })).stdout;
   expect(await run("main")).toBe(PRINTED);
   await startWithAcme(project);
+  writeFile(project, "early.py", EARLY);
+  expect((await promisify(execFile)(python, ["early.py"], { cwd: project.folder, env })).stdout).toBe(EARLY_PRINTED);
   await expectExit(project, 0, "db", "update", "cloud://acme:main", "-f");
   expect(await run("cloud://acme:main")).toBe(PRINTED);
 }, 240_000);

@@ -61,3 +61,25 @@ test("reports one problem of a tree that is deep, wide and wrong", () => {
 test("refuses trees of any depth", () => {
   expect(problemsOf(nested(column, 100_000))).toEqual([["", "nests deeper than 300 levels"]]);
 });
+
+const item = (depth: number) => ({ node: "item", depth, ...JSON_TYPE });
+const map = (source: unknown, body: unknown) => ({
+  node: "call",
+  fn: "map",
+  args: [source, body],
+  kwargs: {},
+  ...JSON_TYPE,
+});
+
+test("accepts elements inside of their mapping functions", () => {
+  expect(problemsOf(map(column, list([item(0), map(item(0), list([item(0), item(1)]))])))).toBeUndefined();
+});
+
+test.each<[string, unknown, string]>([
+  ["alone", item(0), ""],
+  ["in the list itself", map(item(0), item(0)), "args/0"],
+  ["of too many functions", map(column, item(1)), "args/1"],
+  ["in another function", { ...map(column, item(0)), fn: "x" }, "args/1"],
+])("refuses an element %s", (_what, expr, path) => {
+  expect(problemsOf(expr)).toEqual([[path, "reads an element outside of map, filter and sort"]]);
+});

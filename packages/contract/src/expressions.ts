@@ -184,6 +184,9 @@ const nodeSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
   }),
 ]);
 
+/** Functions whose second argument is an expression over each element. */
+const MAPPINGS: ReadonlySet<string> = new Set(["map", "filter", "sort"]);
+
 /** Maximum levels of an expression. The library refuses more than 200 steps, and adds a few nodes of its own. */
 const DEEPEST = 300;
 
@@ -227,6 +230,7 @@ function findProblem(expr: unknown): Problem | undefined {
     const { error } = nodeSchema.safeParse(withoutNodes(part.value, take));
     const [first] = error?.issues ?? [];
     if (first !== undefined) return { message: first.message, path: [...pathOf(part), ...first.path] };
+    if (isOutside(part)) return { message: "reads an element outside of map, filter and sort", path: pathOf(part) };
   }
   return undefined;
 }
@@ -265,6 +269,18 @@ function withoutNodes(
     name === "type" ? member : withoutNodes(member, take, [...path, name]),
   ]);
   return Object.fromEntries(members);
+}
+
+/** Whether a node is an `item` without its mapping function. */
+function isOutside(part: Part): boolean {
+  const { depth, node } = part.value as Partial<Extract<Expr, { node: "item" }>>;
+  if (node !== "item") return false;
+  let mappings = 0;
+  for (let { above, path } = part; above !== undefined; { above, path } = above) {
+    const { fn } = above.value as { readonly fn?: string };
+    if (MAPPINGS.has(fn ?? "") && path[0] === "args" && path[1] === 1) mappings += 1;
+  }
+  return mappings <= (depth ?? 0);
 }
 
 function pathOf(part: Part): PropertyKey[] {

@@ -15,6 +15,12 @@ export function joined(code: ChangeCode, later: ChangeCode): ChangeCode {
   };
 }
 
+/** The code without the pools that none of its functions names. */
+export function withoutUnused({ functions, resource_pools: pools }: ChangeCode): ChangeCode {
+  const named = new Set(functions.map(({ resource_pool: pool }) => pool));
+  return { functions, resource_pools: pools.filter(({ name }) => named.has(name)) };
+}
+
 /** The code that others do not have. */
 export function without({ functions, resource_pools: pools }: ChangeCode, others: ChangeCode): ChangeCode {
   const ids = new Set(others.functions.map(({ id }) => id));

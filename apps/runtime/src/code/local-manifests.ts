@@ -11,7 +11,7 @@ import { folderSchema } from "@appdb/engine/target";
 import { readManifest } from "@appdb/python-runtime/workers/read-manifest";
 import { makePrivateFolder } from "@appdb/system/files/private-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
-import { type ChangeCode, changeCodeSchema, joined, NO_CODE, without } from "./change-code.ts";
+import { type ChangeCode, changeCodeSchema, joined, NO_CODE, without, withoutUnused } from "./change-code.ts";
 import type { RuntimeStore } from "./runtime-store.ts";
 
 /**
@@ -91,7 +91,7 @@ export function createLocalManifests({
     keepCode(target, code, isCalled) {
       const { functions, resource_pools: pools } = joined(codeOf(target) ?? NO_CODE, code);
       const kept = functions.filter(({ id }) => !isProgramFunction(id) || isCalled(id));
-      writeCode(target, { functions: kept, resource_pools: pools });
+      writeCode(target, withoutUnused({ functions: kept, resource_pools: pools }));
     },
     async applied(runtimeId, target) {
       const code = codeOf(target);

@@ -71,12 +71,13 @@ export class TreeManifests {
   }
 
   /**
-   * The manifest of an applied runtime, with the code of changes; read from its file when it is not stored.
+   * The manifest of an applied runtime, with the code of changes that its file does not declare; read from its file when
+   * it is not stored.
    * @throws the errors of `read`
    */
   async applied(runtimeId: string): Promise<Manifest> {
     const manifest = await this.#ofFiles(runtimeId);
-    return { ...manifest, ...joined(manifest, this.#deps.changes.all()) };
+    return { ...manifest, ...joined(this.#deps.changes.all(), manifest) };
   }
 
   async #ofFiles(runtimeId: string): Promise<Manifest> {

@@ -14,6 +14,7 @@ import type { EmbeddedPostgres } from "@appdb/postgres/cluster/embedded-postgres
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
 import { HostedChangeCode } from "../code/hosted-change-code.ts";
+import { ModuleCheck } from "../code/module-check.ts";
 import { ProgramLeases } from "../code/program-leases.ts";
 import { ProgramReturns } from "../code/program-returns.ts";
 import { TreeManifests } from "../code/tree-manifests.ts";
@@ -71,6 +72,7 @@ export interface DatabasePodDeps {
   /** Functions of running programs. */
   readonly programs: ProgramLeases;
   readonly change_code: HostedChangeCode;
+  readonly modules: ModuleCheck;
   readonly writes: TableWrites;
   /** The files of media cells, for people. */
   readonly row_files: RowFiles;
@@ -310,6 +312,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     manifests,
     programs,
     change_code: changes,
+    modules: new ModuleCheck({ limits, log, uri: spec.uri }),
     writes,
     row_files: rowFiles,
     reads,

@@ -9,6 +9,7 @@ import { endOf } from "@appdb/http/mount-api";
 import type { Handlers } from "../api/json-api.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { explainTarget } from "../databases/explain.ts";
+import { giveFiles } from "../databases/give-files.ts";
 import { applyTarget, planForPerson, pruneTarget, type TargetFolder } from "../databases/schema.ts";
 import { findBrokenServices } from "../services/broken-services.ts";
 
@@ -17,7 +18,7 @@ export function schemaHandlers(
   deps: DatabasePodDeps,
 ): Pick<
   Handlers<typeof POD_API>,
-  "manifest" | "queryExplain" | "schemaApply" | "schemaPlan" | "schemaPrune" | "tablesCheck" | "treeList"
+  "manifest" | "queryExplain" | "schemaApply" | "schemaPlan" | "schemaPrune" | "tablesCheck" | "treeList" | "treeUse"
 > {
   const { manifests, runtimes } = deps;
   return {
@@ -29,6 +30,11 @@ export function schemaHandlers(
       await deps.ready();
       const ids = (await hasCatalog(deps.sql)) ? await listRuntimes(deps.sql) : [];
       return { trees: [...new Set(ids.flatMap((id) => runtimes.treeOf(id) ?? []))] };
+    },
+    treeUse: async ({ body: { files } }) => {
+      await deps.ready();
+      if (await giveFiles(deps, files)) deps.writes.renew();
+      return undefined;
     },
     schemaPlan: async ({ body: { app_file: appFile, files, folders, manifest: made, recompute, services }, reply }) => {
       const target = placeOf(deps, folders);

@@ -11,7 +11,7 @@ import { findBrokenByChange } from "../services/broken-services.ts";
 export function tableChangeHandlers(
   deps: DatabasePodDeps,
 ): Pick<Handlers<typeof POD_API>, "historyList" | "tableChange" | "tableDefinition"> {
-  const { database, databases, programs, runtimes, spec, sql } = deps;
+  const { change_code, database, databases, modules, programs, runtimes, spec, sql } = deps;
   return {
     tableDefinition: async ({ params: { table } }) => {
       await deps.ready();
@@ -29,16 +29,17 @@ export function tableChangeHandlers(
       const functions = request.functions.map((one) =>
         isProgramFunction(one.id) ? (programs.find(one.id)?.definition ?? refuseMissing(one.id)) : one,
       );
-      const ofPrograms = functions.filter(({ id }) => isProgramFunction(id));
-      const hasFiles = files !== null || ofPrograms.length === functions.length;
-      const runtime = hasFiles ? runtimes.of(files) : null;
+      const runtime = functions.length === 0 ? null : runtimes.of(files);
       // Hosted tables belong to no project folder.
-      const ofFiles = { ...request, functions, runtime: functions.length === 0 ? null : runtime, project_root: null };
+      const ofFiles = { ...request, functions, runtime, project_root: null };
       return async (emit, signal) => {
         const open = () => databases.open(database);
-        const onApplied: TableChangeDeps["onApplied"] = (_target, code, isCalled) =>
-          deps.change_code.keep(code, isCalled);
+        const onApplied: TableChangeDeps["onApplied"] = (_target, code, isCalled) => change_code.keep(code, isCalled);
         try {
+          if (runtime !== null && !request.dry_run) {
+            await modules.require(functions, { files, runtime, signal });
+            change_code.admit(ofFiles);
+          }
           const { manifest, plan } = await changeDatabase(
             { ...deps, open, uri: spec.uri, owns_projects: false, onApplied },
             ofFiles,

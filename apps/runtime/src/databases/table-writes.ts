@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
-import type { Manifest } from "@appdb/contract/manifest";
+import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { MediaPlace } from "@appdb/contract/media-place";
 import { isProgramFunction, isProgramModule } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
@@ -16,6 +16,7 @@ import { seenColumns } from "@appdb/engine/queries/list-rows";
 import { ComputeShare } from "@appdb/engine/routes/compute-share";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { declaredTables } from "@appdb/engine/table-changes/declared-tables";
+import { functionsCalled } from "@appdb/engine/table-changes/refuse-change";
 import type { TableWriter } from "@appdb/engine/table-writes/table-writer";
 import { folderSchema } from "@appdb/engine/target";
 import type { ReadableTable } from "@appdb/engine/views/view-tables";
@@ -95,7 +96,9 @@ export class TableWrites implements AsyncDisposable {
       this.#opened.set(key, opened);
     }
     try {
-      return await opened.use(async ({ computes, endpoints, inserts, unstored }) => {
+      return await opened.use(async ({ computes, endpoints, inserts, unstored, without_code: withoutCode }) => {
+        const called = withoutCode.get(table.name);
+        if (called !== undefined) throw hasNoCode(target, table.name, called);
         const declared = unstored.get(table.name);
         if (declared === undefined) throw notDeclared(target, table.name);
         return await work({
@@ -160,6 +163,8 @@ interface Opened {
   readonly computes: TableComputes;
   /** Of each table and view, the columns that are not stored. */
   readonly unstored: ReadonlyMap<string, readonly string[]>;
+  /** Tables that call a function whose code no update has stored, with its id. They do not affect the others. */
+  readonly without_code: ReadonlyMap<string, string>;
   /** Whether a function of a program computes a column. */
   readonly runs_programs: boolean;
   close(): Promise<void>;
@@ -238,7 +243,9 @@ async function open(
   const declared = runtimeId === null ? emptyManifest() : await manifests.applied(runtimeId, target);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
-  const tables = declaredTables(await loadCatalog(sql), folderSchema(target), own, declared.tables);
+  const all = declaredTables(await loadCatalog(sql), folderSchema(target), own, declared.tables);
+  const withoutCode = runtimeId === null ? withoutCodeOf(all) : new Map<string, string>();
+  const tables = all.filter(({ name }) => !withoutCode.has(name));
   const called = JSON.stringify(tables);
   const isCalled = (id: string) => !isProgramFunction(id) || called.includes(JSON.stringify(id));
   const applied = { ...declared, functions: declared.functions.filter(({ id }) => isCalled(id)) };
@@ -294,6 +301,7 @@ async function open(
     inserts: { abort: inserts.abort.name, ignore: inserts.ignore.name },
     computes,
     unstored: new Map(tables.map(({ name, unstored = [] }) => [name, unstored.map((column) => column.name)])),
+    without_code: withoutCode,
     runs_programs: modules.some(isProgramModule),
     close: async () => {
       collecting[Symbol.dispose]();
@@ -302,6 +310,35 @@ async function open(
       await closeOthers();
     },
   };
+}
+
+/** The tables without code, each with the base and the views that share its rows. */
+function withoutCodeOf(tables: readonly ManifestTable[]): Map<string, string> {
+  const byName = new Map(tables.map((table) => [table.name, table]));
+  const rootOf = (table: ManifestTable): string => {
+    const base = table.view === undefined ? undefined : byName.get(table.view.base);
+    return base === undefined ? table.name : rootOf(base);
+  };
+  const called = new Map<string, string>();
+  for (const table of tables) {
+    const [first] = functionsCalled(table);
+    if (first !== undefined) called.set(rootOf(table), first);
+  }
+  return new Map(
+    tables.flatMap((table) => {
+      const id = called.get(rootOf(table));
+      return id === undefined ? [] : [[table.name, id] as const];
+    }),
+  );
+}
+
+function hasNoCode(target: string, table: string, id: string): Error {
+  const [module = ""] = id.split(":");
+  return appError("schema_mismatch", {
+    detail: `A column of ${target}/${table} calls ${id}, and no update has stored its module.`,
+    hint: `Add ${module.replaceAll(".", "/")}.py to the project, then run: cli db update`,
+    meta: { target, table, function: id },
+  });
 }
 
 /** @throws schema_mismatch */

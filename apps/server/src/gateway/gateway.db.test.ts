@@ -250,13 +250,19 @@ describe("a failing request", () => {
 test("a refusal reaches a client that sends its whole body before it reads", async () => {
   const { url } = await openService();
   const { port } = new URL(url);
-  for (const connection of ["close", "keep-alive"]) {
+  for (const [version, connection] of [
+    ["1.1", "close"],
+    ["1.0", "x"],
+    ["1.1", "keep-alive"],
+  ]) {
     const socket = connect({ host: "127.0.0.1", port: Number(port) });
-    const head = `POST /docs HTTP/1.1\r\nhost: x\r\nconnection: ${connection}\r\nx-api-key: wrong\r\n`;
+    const head = `POST /docs HTTP/${version}\r\nhost: x\r\nconnection: ${connection}\r\nx-api-key: wrong\r\n`;
     socket.write(`${head}content-type: application/json\r\ncontent-length: 20000000\r\n\r\n`);
     for (let at = 0; at < 20; at += 1) if (!socket.write(Buffer.alloc(1_000_000))) await once(socket, "drain");
     const [answer] = (await once(socket, "data")) as [Buffer];
     expect(answer.toString()).toMatch(/^HTTP\/1.1 40[14] /);
+    // the connection closes after the body only if the client asks for it
+    if (connection !== "keep-alive" && !socket.readableEnded) await once(socket, "end");
     socket.destroy();
   }
 });

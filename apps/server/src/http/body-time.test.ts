@@ -1,5 +1,7 @@
 import { once } from "node:events";
 import { connect } from "node:net";
+import { Readable } from "node:stream";
+import { eventually } from "@appdb/testkit/eventually";
 import { fastify } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { addBodyTime } from "./body-time.ts";
@@ -15,6 +17,9 @@ const app = () => {
     let bytes = 0;
     for await (const piece of raw) bytes += (piece as Buffer).length;
     return { bytes };
+  });
+  made.put("/unread", { config: { control: "blobUpload" } }, (_request, reply) => {
+    void reply.send(Readable.from(Array.from({ length: 1_000 }, () => Buffer.alloc(100_000))));
   });
   return made;
 };
@@ -53,4 +58,14 @@ test("a stalled body times out", async () => {
 test("a body that is read in pieces may take long while pieces arrive", async () => {
   const answer = await send("PUT /pieces", "application/x-tar", 8, [..."abcdefgh"]);
   expect(answer).toMatch(/^HTTP\/1\.1 200 .*\{"bytes":8\}$/s);
+});
+
+test("a stalled body whose client takes no answer loses its connection", async () => {
+  const socket = connect(port, "127.0.0.1").pause();
+  socket.on("error", () => undefined);
+  socket.write("PUT /unread HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-tar\r\ncontent-length: 20\r\n\r\n");
+  const connections = () => new Promise((resolve) => server.server.getConnections((_error, count) => resolve(count)));
+  await eventually(async () => expect(await connections()).toBe(1));
+  await eventually(async () => expect(await connections()).toBe(0));
+  socket.destroy();
 });

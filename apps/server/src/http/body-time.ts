@@ -19,12 +19,17 @@ export function addBodyTime(app: FastifyInstance, timeMs = BODY_TIME_MS): void {
     if (answers === "tunnel") return;
     const streams = type !== undefined;
     let seen = 0;
+    let hasEnded = false;
     const timer = setInterval(() => {
       if (raw.complete) return clearInterval(timer);
       // received but unread bytes are not the sender's delay
       const isReceiving = raw.readableLength > 0 || raw.socket.bytesRead !== seen;
       seen = raw.socket.bytesRead;
-      if (!streams || !isReceiving) end(request, reply);
+      if (streams && isReceiving) return;
+      // a client that does not take the end of its answer would hold the connection
+      if (hasEnded) raw.socket.destroy();
+      else end(request, reply);
+      hasEnded = true;
     }, timeMs);
     timer.unref();
     raw.once("close", () => clearInterval(timer));

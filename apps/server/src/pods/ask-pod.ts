@@ -18,6 +18,11 @@ export async function askTrees(address: PodAddress): Promise<readonly string[] |
   return readAnswer(POD_API.treeList.answer, await ask(address, POD_API.treeList))?.trees;
 }
 
+/** Tells a pod its current tree of project files. False without an answer, and for pods of versions without the route. */
+export async function useTree(address: PodAddress, files: string): Promise<boolean> {
+  return (await ask(address, POD_API.treeUse, JSON.stringify({ files })))?.status === 204;
+}
+
 export interface Answer {
   readonly status: number;
   readonly text: string;

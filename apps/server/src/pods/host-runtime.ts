@@ -68,6 +68,8 @@ export interface HostRuntime {
   askHealth(pod: PodAddress): Promise<PodHealth | undefined>;
   /** Trees of project files that its tables need. Undefined without an answer. */
   askTrees(pod: PodAddress): Promise<readonly string[] | undefined>;
+  /** Tells the pod its current tree of project files. False without an answer. */
+  useTree(pod: PodAddress, digest: string): Promise<boolean>;
   /** Undefined without an answer. */
   askService(pod: PodAddress): Promise<ServicePodHealth | undefined>;
   /** Drains a service instance, which then ends. False without an answer. */

@@ -14,7 +14,7 @@ import { locateTools, requirePostgresBin } from "@appdb/system/tools/locate-tool
 import { SERVER_PATHS, type ServerConfig } from "../config/config.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import { materializeTree, openTree } from "../storage/materialize-tree.ts";
-import { askHealth, askTrees } from "./ask-pod.ts";
+import { askHealth, askTrees, useTree } from "./ask-pod.ts";
 import { askService, drainService, putKeys } from "./ask-service.ts";
 import { imageFolder } from "./database-paths.ts";
 import { findRuntime } from "./database-runtime.ts";
@@ -99,6 +99,7 @@ export async function openHostRuntime(deps: OpenMachineDeps): Promise<HostRuntim
     },
     askHealth,
     askTrees,
+    useTree,
     askService,
     drainService,
     putKeys,

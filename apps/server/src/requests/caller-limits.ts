@@ -1,12 +1,15 @@
 import { appError } from "@appdb/contract/errors";
+import { BODY_BYTES } from "@appdb/contract/routes/control-paths";
 import type { ApiBounds } from "../config/config-quotas.ts";
 
 /** The burst size, in seconds of the rate. */
 const BURST_S = 4;
 /** An organization's limits, as a multiple of a caller's. */
 const CALLERS = 4;
-/** Maximum bytes of an organization's bodies in memory. */
-const MAX_BODY_BYTES = 128_000_000;
+/** Maximum bytes of an organization's bodies in memory. Parsed and sent on, each takes about six times its size. */
+const MAX_BODY_BYTES = 40_000_000;
+/** Maximum bytes of all large bodies, those that few routes accept. Others are read at any time. */
+const MAX_LARGE_BYTES = 160_000_000;
 const FORGET_AT = 10_000;
 
 interface Counted {
@@ -23,6 +26,7 @@ export class CallerLimits {
   readonly #bounds: ApiBounds;
   readonly #now: () => number;
   readonly #counted = new Map<string, Counted>();
+  #largeBytes = 0;
 
   constructor(bounds: ApiBounds, now: () => number = () => performance.now()) {
     this.#bounds = bounds;
@@ -52,6 +56,11 @@ export class CallerLimits {
       const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and the maximum is ${MAX_BODY_BYTES}`;
       throw tooMany(detail, 1, { most_body_bytes: MAX_BODY_BYTES });
     }
+    const largeBytes = who === "organization" && bodyBytes > BODY_BYTES ? bodyBytes : 0;
+    if (largeBytes > 0 && this.#largeBytes + largeBytes > MAX_LARGE_BYTES) {
+      throw tooMany("The server is reading too many large bodies", 1, { most_body_bytes: MAX_LARGE_BYTES });
+    }
+    this.#largeBytes += largeBytes;
     counted.tokens -= 1;
     counted.open += 1;
     counted.body_bytes += bodyBytes;
@@ -61,6 +70,7 @@ export class CallerLimits {
       hasLeft = true;
       counted.open -= 1;
       counted.body_bytes -= bodyBytes;
+      this.#largeBytes -= largeBytes;
     };
   }
 

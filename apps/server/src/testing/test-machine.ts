@@ -53,6 +53,7 @@ export function createTestMachine(home: string): TestMachine {
     may_export_private: false,
     askHealth: pods.askHealth,
     askTrees: async () => [],
+    useTree: async () => true,
     askService: pods.askService,
     drainService: pods.drainService,
     putKeys: pods.putKeys,

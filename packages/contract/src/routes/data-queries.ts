@@ -6,9 +6,14 @@ import { resourcePoolSchema } from "../resource-pool.ts";
 import { runtimeSchema } from "../runtime.ts";
 import { columnTypeSchema } from "../types.ts";
 
+const sentFunctionSchema = functionSchema.refine(({ id, module }) => id.startsWith(`${module}:`), {
+  message: "The id of a function begins with its module and ':'.",
+  path: ["id"],
+});
+
 /** Code of functions that a request names and that the database may not know yet. */
 export const requestCodeSchema = z.strictObject({
-  functions: z.array(functionSchema).max(1_000).default([]),
+  functions: z.array(sentFunctionSchema).max(1_000).default([]),
   resource_pools: z.array(resourcePoolSchema).max(100).default([]),
   /** Python and project of the caller, for a local database. Hosted databases run their own project files: null. */
   runtime: runtimeSchema.nullable().default(null),

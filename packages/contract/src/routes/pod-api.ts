@@ -28,6 +28,7 @@ export const POD_API = defineApi(POD_ROUTES, {
   queryExplain: { body: pod.podQueryExplainRequestSchema, answer: queryExplanationSchema },
   tablesCheck: { body: pod.podTablesCheckRequestSchema, answer: pod.podTablesCheckSchema },
   treeList: { answer: pod.podTreesSchema },
+  treeUse: { body: pod.podTreeUseSchema, status: 204 },
   ...DATA_SCHEMAS,
   ...PSQL_SCHEMAS,
   ...TABLE_CHANGE_SCHEMAS,

@@ -15,6 +15,8 @@ export const POD_ROUTES = {
   tablesCheck: post("/v1/schema/check"),
   /** The trees of project files that the tables and their jobs still need. */
   treeList: get("/v1/trees"),
+  /** Gives the current tree to tables whose functions were added when the database had no project files. */
+  treeUse: put("/v1/trees"),
   tableList: get("/v1/tables"),
   /** `:table` is a path within the database: `docs`, `reports/docs`. */
   tableShow: get("/v1/tables/:table"),

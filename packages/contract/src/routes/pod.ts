@@ -100,6 +100,9 @@ export const podTablesCheckSchema = z.object({ hindrances: z.array(tableHindranc
 export const podTreesSchema = z.object({ trees: z.array(digest) });
 export type PodTrees = z.infer<typeof podTreesSchema>;
 
+/** The current tree of the database. */
+export const podTreeUseSchema = z.strictObject({ files: digest });
+
 /** A PostgreSQL name for a service: `svc_` and 12 digits of its id. */
 export const podServiceRoleRequestSchema = z.strictObject({ role: z.string().regex(/^svc_[0-9a-f]{12}$/) });
 export type PodServiceRoleRequest = z.infer<typeof podServiceRoleRequestSchema>;

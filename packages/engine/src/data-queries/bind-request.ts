@@ -11,6 +11,7 @@ import { isSameType } from "../catalog/compare.ts";
 import { columnLabel } from "../catalog/sql-names.ts";
 import { visit } from "../expressions/tree.ts";
 import { INT_TYPE } from "../kinds/kinds.ts";
+import { findLiteralProblem, type TypedLiteral } from "../kinds/values.ts";
 import { lowerQuery } from "../views/lower-queries.ts";
 import { type ReadColumn, type ReadSource, readSources } from "./read-sources.ts";
 
@@ -87,6 +88,7 @@ function checkNode(node: Expr, first: string, byAlias: ReadonlyMap<string, ReadS
       "Write the value as a literal.",
     );
   }
+  if (node.node === "literal") checkLiteral(node);
   if (node.node !== "column" && node.node !== "cell_error" && node.node !== "similarity") return;
   const alias = node.of ?? first;
   const source = byAlias.get(alias);
@@ -100,6 +102,13 @@ function checkNode(node: Expr, first: string, byAlias: ReadonlyMap<string, ReadS
   const column = source.columns.get(name);
   if (column === undefined) throw columnNotFound(source, name);
   if (node.node === "column") checkType(node, source, column);
+}
+
+/** @throws invalid_request */
+function checkLiteral(node: TypedLiteral): void {
+  const problem = findLiteralProblem(node);
+  if (problem === undefined) return;
+  throw refuse(`A literal of the query is not of its type. ${problem}`, "Write the literal in the form of its type.");
 }
 
 function columnNotFound({ path, columns }: ReadSource, name: string): Error {

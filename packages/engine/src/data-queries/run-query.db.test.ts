@@ -106,6 +106,24 @@ test("what only the server writes into a query, and parameters, are refused", as
   for (const one of wrong) await expect(readResult(queried, one)).rejects.toMatchObject({ code: "invalid_request" });
 });
 
+test("a literal that is not of its type is refused by name", async () => {
+  const query = queryNamed("inner");
+  const selecting = (kind: "timestamp" | "date" | "uuid", value: string): Query => ({
+    ...query,
+    select: [{ name: "a", expr: { node: "literal", value, type: { kind }, nullable: false } }],
+  });
+  const wrong = [selecting("timestamp", "infinity"), selecting("timestamp", "now"), selecting("date", "tomorrow")];
+  for (const one of [...wrong, selecting("uuid", "1")]) {
+    const refused = {
+      code: "invalid_request",
+      message: expect.stringMatching(/^A literal of the query is not of its type/),
+    };
+    await expect(readResult(queried, one)).rejects.toMatchObject(refused);
+  }
+  const { rows } = await readResult(queried, selecting("timestamp", "2024-01-02T03:04:05+00:00"));
+  expect(rows[0]).toEqual(["2024-01-02T03:04:05Z"]);
+});
+
 test("a query that the client leaves is cancelled, and one that works too long names its limit", async () => {
   const numbers: Query = { ...queryNamed("every"), select: queryNamed("every").select.slice(0, 1) };
   const join = { kind: "cross" as const, table: "items", on: null };

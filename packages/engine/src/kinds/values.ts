@@ -71,7 +71,18 @@ export function literalSql(value: Literal | null, type: ColumnType): string | un
   return value === null ? `NULL::${kind.storage(type)}` : kind.literalSql(value, type);
 }
 
-interface TypedLiteral {
+/**
+ * Why a literal that a client wrote is not of its type; undefined for a valid one. Looks at literals that have the form
+ * of JSON: PostgreSQL would take more texts, such as `infinity` and `now` for a timestamp.
+ */
+export function findLiteralProblem({ type, value }: TypedLiteral): string | undefined {
+  const { hasEmptyText: isText, literalJson: toJson } = kindOf(type);
+  if (isText || typeof value !== "string" || toJson(value) !== value) return undefined;
+  const parsed = parseValue(type, value, () => JSON.stringify(value));
+  return parsed instanceof ValueError ? parsed.detail : undefined;
+}
+
+export interface TypedLiteral {
   readonly type: ColumnType;
   readonly value: Literal | null;
 }

@@ -73,7 +73,9 @@ export function readersOf(column: string, own: ManifestTable, views: readonly Ma
       isHidden !== true && name !== column && reads(computed?.expr) ? [`column '${name}'${of}`] : [],
     ),
     ...one.indexes.flatMap((index) =>
-      index.columns.includes(column) && !isDefault(index, one.columns) ? [`index ${labelOfIndex(index)}${of}`] : [],
+      index.columns.includes(column) && !(one.has_default_idxs && isDefault(index, one.columns))
+        ? [`index ${labelOfIndex(index)}${of}`]
+        : [],
     ),
   ];
   return [

@@ -1,22 +1,26 @@
 import { appError } from "@appdb/contract/errors";
-import type { Manifest } from "@appdb/contract/manifest";
+import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { SchemaPlan } from "@appdb/contract/plan";
 import { udfsOf } from "../expressions/needs-python.ts";
 
 /** @throws function_missing */
 export function refuseUnknown({ tables }: Manifest, functions: ReadonlyMap<string, unknown>): void {
-  const called = tables.flatMap(({ columns, view }) => [
-    ...columns.flatMap(({ computed }) => (computed === null ? [] : udfsOf(computed.expr))),
-    ...(view?.filter == null ? [] : udfsOf(view.filter.expr)),
-    ...(view?.iterator?.is_udf === true ? [view.iterator.fn] : []),
-  ]);
-  const missing = called.find((id) => !functions.has(id));
+  const missing = tables.flatMap(functionsCalled).find((id) => !functions.has(id));
   if (missing === undefined) return;
   throw appError("function_missing", {
     detail: `The change calls the function ${missing}, which neither the request nor the database has.`,
     hint: "Send the function with the change. A hosted database runs functions of its project files only.",
     meta: { function: missing },
   });
+}
+
+/** The ids of the application's functions that the columns of a table or view call. */
+export function functionsCalled({ columns, view }: ManifestTable): string[] {
+  return [
+    ...columns.flatMap(({ computed }) => (computed === null ? [] : udfsOf(computed.expr))),
+    ...(view?.filter == null ? [] : udfsOf(view.filter.expr)),
+    ...(view?.iterator?.is_udf === true ? [view.iterator.fn] : []),
+  ];
 }
 
 export function refuseImpossible(plan: SchemaPlan): void {

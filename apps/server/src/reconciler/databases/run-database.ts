@@ -1,5 +1,6 @@
 import { AppError } from "@appdb/contract/errors";
 import { databasePod } from "../../pods/database-paths.ts";
+import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { explainFailedStart } from "../../storage/start-space.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { markEndedAtStart } from "../core/lost-pods.ts";
@@ -80,6 +81,7 @@ export async function runDatabase(
   if (row.state === "STARTING") await wakeServices(deps.db, row.id);
   await done("pod_started");
   const status = await waitReady(machine, spec, READY, () => machine.askHealth(address), signal).catch(tellDisk);
+  await tellTree(deps, row.id, address, desired.tree);
   await done("pod_ready");
   const isWhole = isWholeDesiredState(snapshot, desired);
   await applyChange(DATABASES, deps, snapshot, {
@@ -146,6 +148,17 @@ async function servePreviousImage(deps: ReconcileDeps, snapshot: DatabaseSnapsho
     if (signal.aborted || !(error instanceof AppError)) throw error;
     log.warn({ db: id, code: error.code, reason: error.message }, NOT_SERVED);
   }
+}
+
+/** Without an answer, tables without project files keep waiting for them: the next update or start tells the pod again. */
+async function tellTree(
+  { log, machine }: ReconcileDeps,
+  databaseId: string,
+  address: PodAddress,
+  tree: string | null,
+): Promise<void> {
+  if (tree === null || (await machine.useTree(address, tree))) return;
+  log.warn({ db: databaseId }, "a database was not told its project files");
 }
 
 /** Makes the operation uncancellable. Returns false if it was cancelled. */
