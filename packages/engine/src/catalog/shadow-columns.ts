@@ -81,7 +81,7 @@ export function shadowsOf({ columns }: Pick<CatalogTable, "columns">): readonly 
  * While a job gives a column another type: this column, those that read it and those that go afterwards. Writers of any
  * version compute them by the expressions that the catalog has, until the shadows are in place.
  */
-export function untilPlaced(table: Pick<CatalogTable, "columns">): readonly Shadow[] {
+export function shadowsOfRetyping(table: Pick<CatalogTable, "columns">): readonly Shadow[] {
   const shadows = shadowsOf(table);
   const isRemade = ({ column, shadow }: Shadow) => shadow.computed !== null && !isSameType(column.type, shadow.type);
   return shadows.some(isRemade) ? shadows : [];

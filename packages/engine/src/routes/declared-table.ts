@@ -2,7 +2,7 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { computedWithQueries } from "../catalog/column-queries.ts";
 import { nameHidden } from "../catalog/hidden-columns.ts";
-import { untilPlaced } from "../catalog/shadow-columns.ts";
+import { shadowsOfRetyping } from "../catalog/shadow-columns.ts";
 import { folderSchema } from "../target.ts";
 
 /**
@@ -20,7 +20,7 @@ export function declaredTable(
   if (table === undefined) throw new TypeError(`The catalog has no table ${name}.`);
   const declared = manifest.tables.find((candidate) => candidate.name === name);
   const named = declared === undefined ? [] : nameHidden(table, declared).columns;
-  const waiting = untilPlaced(table).map(({ column }) => column);
+  const waiting = shadowsOfRetyping(table).map(({ column }) => column);
   const columns = named.flatMap((column): CatalogColumn[] => {
     const stored = table.columns.find((candidate) => candidate.name === column.name);
     // The vector index may have changed since. A job computes its values, not the writer of rows.
