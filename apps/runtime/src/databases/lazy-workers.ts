@@ -13,6 +13,8 @@ import { watchFiles } from "./changed-files.ts";
 interface WorkersSpec extends Pick<ServiceSpec, "runtime" | "manifest" | "limits"> {
   /** Undefined for an application without media columns. */
   readonly media: OpenMedia | undefined;
+  /** Modules of functions that columns call. Default: those of the manifest's functions. */
+  readonly modules?: readonly string[];
 }
 
 type HandlersSpec = Pick<ServiceSpec, "runtime" | "manifest" | "limits"> & Pick<ServiceSpec, "services">;
@@ -40,7 +42,7 @@ export class LazyWorkers implements AsyncDisposable {
     const { runtime, manifest, limits, media } = this.#spec;
     const workers = createPythonWorkers({
       runtime: media === undefined ? runtime : { ...runtime, env: media.workerEnv(runtime.env) },
-      modules: rowModules(manifest),
+      modules: rowModules(manifest, this.#spec.modules),
       workers: runtime.workers ?? limits.workers,
       function_timeout_ms: limits.function_timeout_ms,
       worker_memory_mb: limits.worker_memory_mb,
@@ -81,8 +83,11 @@ export class LazyWorkers implements AsyncDisposable {
 }
 
 /** Modules of functions that columns call, and of those that build answers from rows. */
-function rowModules({ functions, services }: Manifest): string[] {
-  return [...new Set([...functions.map(({ module }) => module), ...routeModules(services, false)])];
+function rowModules(
+  { functions, services }: Manifest,
+  called: readonly string[] = functions.map(({ module }) => module),
+): string[] {
+  return [...new Set([...called, ...routeModules(services, false)])];
 }
 
 /** Modules of functions that routes name: handlers, or functions of compiled routes. */

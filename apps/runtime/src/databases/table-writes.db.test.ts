@@ -12,7 +12,7 @@ import { TableWrites } from "./table-writes.ts";
 
 const KEY = aColumn("key", "string", { primary_key: true });
 
-/** A column calls a function that the applied manifest lacks: the routes of its table cannot be opened. */
+/** A column calls a function that neither the applied manifest nor the database has: the routes of its table cannot be opened. */
 test("an attempt that fails leaves no folder of its process behind", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-writes-"));
   try {
@@ -20,6 +20,7 @@ test("an attempt that fails leaves no folder of its process behind", async () =>
     const loud = aComputed("loud", udf("app:shout", "string", col("key", "string")));
     const tables = [aTable("photos", [KEY, aColumn("picture", "image"), loud])];
     await catalog.apply(aManifest({ tables, functions: [aFunction("app:shout", "string")] }), { runtime_id: "r1" });
+    await catalog.sql.query({ text: "delete from appdb.functions" });
     const applied = aManifest({ tables });
     await using writes = new TableWrites({
       ...catalog,

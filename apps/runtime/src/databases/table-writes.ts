@@ -243,13 +243,17 @@ async function open(
   const declared = runtimeId === null ? emptyManifest() : await manifests.applied(runtimeId, target);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
-  const all = declaredTables(await loadCatalog(sql), folderSchema(target), own, declared.tables);
+  const catalog = await loadCatalog(sql);
+  const all = declaredTables(catalog, folderSchema(target), own, declared.tables);
   const withoutCode = runtimeId === null ? withoutCodeOf(all) : new Map<string, string>();
   const tables = all.filter(({ name }) => !withoutCode.has(name));
   const called = JSON.stringify(tables);
-  const isCalled = (id: string) => !isProgramFunction(id) || called.includes(JSON.stringify(id));
-  const applied = { ...declared, functions: declared.functions.filter(({ id }) => isCalled(id)) };
-  const modules = applied.functions.map(({ module }) => module);
+  const isCalled = (id: string) => called.includes(JSON.stringify(id));
+  const functions = declared.functions.filter(({ id }) => !isProgramFunction(id) || isCalled(id));
+  const applied = { ...declared, functions };
+  // Columns whose replacement runs or has failed may call functions that the manifest does not have any more.
+  const stillCalled = [...catalog.functions.values()].filter(({ id }) => isCalled(id));
+  const modules = [...new Set([...functions, ...stillCalled].map(({ module }) => module))];
   const runtime = stored === undefined ? undefined : ((await programs?.extend(stored, modules)) ?? stored);
   const inserts = insertServices({ ...applied, tables });
   const manifest = { ...applied, tables, services: [inserts.abort, inserts.ignore] };
@@ -270,7 +274,7 @@ async function open(
   // workers call back for columns with queries; the first row creates them, after the endpoints
   const answer: ConstructorParameters<typeof LazyWorkers>[2] = (query, args) => endpoints.answerQuery(query, args);
   const workers =
-    runtime === undefined ? undefined : new LazyWorkers({ runtime, manifest, limits, media }, log, answer);
+    runtime === undefined ? undefined : new LazyWorkers({ runtime, manifest, modules, limits, media }, log, answer);
   const closeOthers = async () => {
     await workers?.[Symbol.asyncDispose]();
     await media?.[Symbol.asyncDispose]();

@@ -1,6 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
 import { storageType } from "../kinds/storage-type.ts";
 import type { Catalog, CatalogColumn, CatalogTable, CatalogView } from "./catalog.ts";
+import { isSameType } from "./compare.ts";
 import { renameInExpr } from "./rename-catalog.ts";
 
 /**
@@ -74,6 +75,16 @@ export function shadowsOf({ columns }: Pick<CatalogTable, "columns">): readonly 
     const shadow = byName.get(shadowName(column.id));
     return shadow === undefined ? [] : [{ column, shadow }];
   });
+}
+
+/**
+ * While a job gives a column another type: this column, those that read it and those that go afterwards. Writers of any
+ * version compute them by the expressions that the catalog has, until the shadows are in place.
+ */
+export function shadowsOfRetyping(table: Pick<CatalogTable, "columns">): readonly Shadow[] {
+  const shadows = shadowsOf(table);
+  const isRemade = ({ column, shadow }: Shadow) => shadow.computed !== null && !isSameType(column.type, shadow.type);
+  return shadows.some(isRemade) ? shadows : [];
 }
 
 /** The ids of tables with shadows, and of iterator views whose rows a shadow makes. */

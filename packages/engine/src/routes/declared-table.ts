@@ -2,11 +2,13 @@ import type { Manifest } from "@appdb/contract/manifest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { computedWithQueries } from "../catalog/column-queries.ts";
 import { nameHidden } from "../catalog/hidden-columns.ts";
+import { shadowsOfRetyping } from "../catalog/shadow-columns.ts";
 import { folderSchema } from "../target.ts";
 
 /**
  * A table as the application declares it, with the ids from the catalog. Columns that a later update added are not part
- * of it. The table must exist; checkTables has checked every table of the manifest.
+ * of it. Columns that a job gives another type are as in the catalog. The table must exist; checkTables has checked every
+ * table of the manifest.
  */
 export function declaredTable(
   { manifest, target }: { readonly manifest: Manifest; readonly target: string },
@@ -18,11 +20,13 @@ export function declaredTable(
   if (table === undefined) throw new TypeError(`The catalog has no table ${name}.`);
   const declared = manifest.tables.find((candidate) => candidate.name === name);
   const named = declared === undefined ? [] : nameHidden(table, declared).columns;
+  const waiting = shadowsOfRetyping(table).map(({ column }) => column);
   const columns = named.flatMap((column): CatalogColumn[] => {
     const stored = table.columns.find((candidate) => candidate.name === column.name);
     // The vector index may have changed since. A job computes its values, not the writer of rows.
     if (stored === undefined && column.is_hidden === true) return [];
     if (stored === undefined) throw new TypeError(`The catalog has no column ${name}.${column.name}.`);
+    if (waiting.includes(stored)) return [stored];
     return [
       {
         ...stored,
@@ -32,7 +36,8 @@ export function declaredTable(
       },
     ];
   });
-  return { ...table, columns };
+  const undeclared = waiting.filter(({ name: one }) => columns.every((column) => column.name !== one));
+  return { ...table, columns: [...columns, ...undeclared] };
 }
 
 /** The columns that the application declares for a table without storing them. No catalog knows them. */

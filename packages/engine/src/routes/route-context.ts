@@ -132,7 +132,8 @@ export class RouteContext {
     this.limits = { ...DEFAULT_LIMITS, ...input.limits };
     this.computes = deps.computes ?? new ComputeShare(this.limits);
     this.openSpool = deps.openSpool ?? createMemorySpool;
-    this.functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));
+    // a failed replacement leaves columns that call functions of an earlier manifest
+    this.functions = new Map([...catalog.functions, ...input.manifest.functions.map((fn) => [fn.id, fn] as const)]);
     const { idempotency_keep_s: keepS } = input.limits ?? DEFAULT_LIMITS;
     const requests = new RequestStore({ sql: deps.sql, clock: deps.clock, keep_s: keepS });
     this.once = new AnswerOnce(requests);
