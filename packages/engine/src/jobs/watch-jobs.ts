@@ -37,6 +37,7 @@ export async function watchJobs(
 ): Promise<void> {
   let wait = FIRST_LOOK_MS;
   let toldAt = deps.clock.now();
+  let closing: readonly string[] | undefined;
   for (;;) {
     signal.throwIfAborted();
     const jobs = await readJobs(deps.sql, ids);
@@ -47,13 +48,38 @@ export async function watchJobs(
     }
     if (hasEnded) {
       const error = jobs.find((job) => job.error !== null)?.error;
-      if (error == null) return;
-      const detail = withOutcome(error, await undo?.());
-      throw appError(error.code, { detail, hint: error.hint, meta: error.meta });
+      if (error != null) {
+        const detail = withOutcome(error, await undo?.());
+        throw appError(error.code, { detail, hint: error.hint, meta: error.meta });
+      }
+      // Rows that others insert meanwhile would let a search after each job never end.
+      closing ??= await pendingJobs(deps.sql, ids);
+      if (!(await areOpen(deps.sql, closing))) return;
     }
     await sleep(wait, undefined, { signal });
     wait = Math.min(wait * 2, LONGEST_WAIT_MS);
   }
+}
+
+/** The jobs that complete rows which were inserted while these jobs filled their columns. */
+async function pendingJobs(sql: SqlConnection, ids: readonly string[]): Promise<readonly string[]> {
+  const { rows } = await sql.query({
+    text: `select distinct p.id from appdb.jobs j
+      join appdb.jobs p on p.table_id = j.table_id and p.kind = 'close_pending' and p.state in ('queued', 'running')
+      join appdb.columns c on c.table_id = j.table_id and c.id = any(p.column_ids) and c.name = any(j.column_names)
+      where j.id = any($1::uuid[])`,
+    values: [[...ids]],
+  });
+  return rows.map(([id]) => id ?? "");
+}
+
+async function areOpen(sql: SqlConnection, ids: readonly string[]): Promise<boolean> {
+  if (ids.length === 0) return false;
+  const { rows } = await sql.query({
+    text: "select exists (select from appdb.jobs where id = any($1::uuid[]) and state in ('queued', 'running'))",
+    values: [[...ids]],
+  });
+  return rows[0]?.[0] === "t";
 }
 
 function withOutcome({ detail, outcome = "" }: JobError, said: string | undefined): string {
