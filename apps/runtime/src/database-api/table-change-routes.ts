@@ -40,7 +40,7 @@ export function tableChangeHandlers(
           deps.change_code.keep(code, isCalled);
         try {
           const { manifest, plan } = await changeDatabase(
-            { ...deps, open, uri: spec.uri, owns_projects: false, onApplied },
+            { ...deps, open, uri: spec.uri, owns_projects: false, onApplied, onFilled: () => deps.writes.renew() },
             ofFiles,
             emit,
             signal,

@@ -22,14 +22,19 @@ interface WatchedJob {
   readonly error: JobError | null;
 }
 
+export interface WatchJobsDeps extends Pick<JobDeps, "sql" | "clock"> {
+  /** Called when the jobs have ended, before the rows are complete that others inserted meanwhile. */
+  readonly onFilled?: () => void;
+}
+
 /**
- * Waits until jobs have ended. Reports finished and total rows of each column once a second, and at the end. Aborting
+ * Waits until jobs have ended, and until the rows are complete that others inserted meanwhile. Reports finished and total rows of each column once a second, and at the end. Aborting
  * ends the wait, not the jobs. After a failure, `undo` undoes more than the job has, and returns a sentence that says so.
  * @throws fill_failed, recompute_failed with function, type, message and row count in `meta`; schema_unsupported for an
  * index; job_cancelled; disk_full; the abort's reason
  */
 export async function watchJobs(
-  deps: Pick<JobDeps, "sql" | "clock">,
+  deps: WatchJobsDeps,
   ids: readonly string[],
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
@@ -53,6 +58,7 @@ export async function watchJobs(
         throw appError(error.code, { detail, hint: error.hint, meta: error.meta });
       }
       // Rows that others insert meanwhile would let a search after each job never end.
+      if (closing === undefined) deps.onFilled?.();
       closing ??= await pendingJobs(deps.sql, ids);
       if (!(await areOpen(deps.sql, closing))) return;
     }
