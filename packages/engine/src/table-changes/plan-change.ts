@@ -222,7 +222,7 @@ function refuseOtherType(
   refuseDependents(
     `Column '${name}' of ${place.path} cannot change ${change}: it`,
     readers,
-    "Replace what reads it in the same call, or drop it first: drop_column.",
+    "Drop what reads it first, and add it again afterwards.",
   );
 }
 

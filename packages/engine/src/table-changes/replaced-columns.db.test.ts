@@ -43,7 +43,7 @@ test("a column does not get another type while another column reads it", async (
     code: "has_dependents",
     message:
       "Column 'w' of main/docs cannot change from Int to String: it is needed by column 'w2'. Nothing was changed.",
-    hint: "Replace what reads it in the same call, or drop it first: drop_column.",
+    hint: "Drop what reads it first, and add it again afterwards.",
   });
   await expect(replace(aComputed("w", call("op.add", "int", length, lit("1", "int"))))).resolves.toHaveLength(1);
 });
