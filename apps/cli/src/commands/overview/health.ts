@@ -106,7 +106,14 @@ async function brokenViews(ctx: Context, target: Target): Promise<MachineCheck[]
     if (!isBroken) return [];
     const name = `${target.kind === "hosted" ? target.uri.text : target.database}/${path}`;
     const detail = `${name} has no rows: a column that it reads is gone`;
-    return [{ name: "view", ok: false, detail, hint: `Correct its file, then: cli schema update; or drop it: cli drop ${name}` }];
+    return [
+      {
+        name: "view",
+        ok: false,
+        detail,
+        hint: `Correct its file, then: cli schema update; or drop it: cli drop ${name}`,
+      },
+    ];
   });
 }
 
