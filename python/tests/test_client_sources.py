@@ -55,6 +55,15 @@ def test_a_table_that_is_replaced_stays_until_the_rows_are_there(server):
     assert (old, last) == ("docs", ("drop_table", new)) and new != "docs"
 
 
+def test_a_column_without_a_value_has_the_type_that_its_table_gives_it(server, docs):
+    server.result({"title": "string", "n": "int", "at": "timestamp"}, [["a", None, None], ["b", None, None]])
+    server.tables["copy"] = definition("copy", column("title"), column("n", "int"), column("at", "timestamp"))
+    db.create_table("main/copy", source=docs)
+    assert schema(server) == {"title": "string", "n": "int", "at": "timestamp"}
+    with pytest.raises(db.Error, match="The column 'n' is null in the first 1 rows, so its type is unknown"):
+        db.create_table("main/copy", source=[{"title": "a", "n": None}])
+
+
 NAMED = {
     "keywords": lambda docs, _: docs.insert(Title="a", N=1),
     "rows": lambda docs, _: docs.insert([{"TITLE": "a", "n": 1}]),

@@ -30,8 +30,9 @@ export function tableChangeHandlers(
       if (body.program !== null) storeProgram(deps.programs, body.program);
       return async (emit, signal) => {
         const { copy: onMove, keepCode: onApplied } = deps.manifests;
+        const onFilled = (): void => void deps.renewWrites(target.database);
         const { manifest, plan } = await changeDatabase(
-          { ...deps, open, uri: target.database, owns_projects: true, onApplied, onMove },
+          { ...deps, open, uri: target.database, owns_projects: true, onApplied, onFilled, onMove },
           body,
           emit,
           signal,

@@ -41,7 +41,7 @@ export function tableChangeHandlers(
             change_code.admit(ofFiles);
           }
           const { manifest, plan } = await changeDatabase(
-            { ...deps, open, uri: spec.uri, owns_projects: false, onApplied },
+            { ...deps, open, uri: spec.uri, owns_projects: false, onApplied, onFilled: () => deps.writes.renew() },
             ofFiles,
             emit,
             signal,

@@ -6,6 +6,7 @@ import { readTableSizes, type TableSize } from "@appdb/engine/catalog/table-size
 import { countErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
+import { findStored, isBroken } from "@appdb/engine/table-changes/read-declaration";
 import { BASE_ROW } from "@appdb/engine/views/lower-iterators";
 import { type ReadableTable, rowsSql } from "@appdb/engine/views/view-tables";
 
@@ -38,7 +39,13 @@ export async function describeTables(
     is_rows_estimated: sizes.get(table.id)?.is_estimated ?? false,
     errors: cellsOf(table, catalog, errors).reduce((sum, [, cells]) => sum + cells, 0),
     bytes: sizes.get(table.id)?.bytes ?? 0,
+    is_broken: isBrokenView(table, catalog),
   }));
+}
+
+function isBrokenView({ folder, name }: ReadableTable, catalog: Catalog): boolean {
+  const stored = findStored(catalog, folder, name);
+  return stored !== undefined && isBroken(catalog, stored);
 }
 
 /** The text of a computed column; null for any other. One of an iterator view may be made with its row. */

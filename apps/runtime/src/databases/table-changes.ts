@@ -44,6 +44,8 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
     code: Pick<Manifest, "functions" | "resource_pools">,
     isCalled: (id: string) => boolean,
   ) => void;
+  /** Called when the fills have ended. Rows that were inserted meanwhile may be incomplete. */
+  readonly onFilled?: () => void;
   /** Called before a table of this runtime moves from one folder to another, alone or with its folder. */
   readonly onMove?: (runtimeId: string, from: string, to: string) => void;
 }
@@ -84,7 +86,9 @@ export async function changeDatabase(
     const isCalled = (id: string) => tables.includes(JSON.stringify(id));
     deps.onApplied(parseTablePath(`${deps.uri}/${first}`).target.text, code, isCalled);
   }
-  await watchChange({ ...database, clock: deps.clock, log: deps.log }, own, changed, onProgress, signal);
+  const { clock, log, onFilled } = deps;
+  const watching = { ...database, clock, log, ...(onFilled === undefined ? {} : { onFilled }) };
+  await watchChange(watching, own, changed, onProgress, signal);
   return { plan: changed.plan, manifest: changed.manifest };
 }
 

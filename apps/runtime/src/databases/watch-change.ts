@@ -12,6 +12,7 @@ import {
 
 export interface WatchDeps extends ApplyDeps {
   readonly sql: SqlPool;
+  readonly onFilled?: () => void;
   /** Keeps the database open. */
   hold(): Disposable;
 }

@@ -43,6 +43,8 @@ export const dataTableSchema = z.object({
   /** Number of failed cells. */
   errors: z.int(),
   bytes: z.int(),
+  /** Whether a view has no rows, because a column that its condition reads, or that makes them, is gone. */
+  is_broken: z.boolean().default(false),
 });
 export type DataTable = z.output<typeof dataTableSchema>;
 

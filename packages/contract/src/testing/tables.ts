@@ -18,6 +18,7 @@ export function dataTable(path: string, parts: Partial<DataTable> = {}): DataTab
     is_rows_estimated: false,
     errors: 0,
     bytes: 8_192,
+    is_broken: false,
     ...parts,
   };
 }

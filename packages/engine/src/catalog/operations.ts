@@ -61,8 +61,10 @@ export type SchemaOperation = { readonly severity: OperationSeverity } & (
       readonly column: CatalogColumn;
       /** The application still declares it, as a column that is computed when it is read. */
       readonly becomes_unstored: boolean;
-      /** Columns of undeclared views that read it. Then it cannot be dropped. */
+      /** What reads it, of undeclared views. Then it cannot be dropped. */
       readonly read_by?: readonly string[];
+      /** What reads it is declared, and no longer reads it when the job of the update has ended. */
+      readonly is_read_until_filled?: boolean;
     }
   | { readonly kind: "add_column"; readonly table: CatalogTable; readonly to: ManifestColumn }
   | {

@@ -11,14 +11,14 @@ import {
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
-import { isRetyped, isShadow, shadowsOf } from "../catalog/shadow-columns.ts";
+import { isRetyped, shadowsOf } from "../catalog/shadow-columns.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { BASE_ROW } from "../views/lower-iterators.ts";
 import { dropMadeRows, followDroppedColumns } from "../views/row-triggers.ts";
-import { keepDefinitions } from "../views/view-store.ts";
+import { keepDefinitions, placeFilled } from "../views/view-store.ts";
 import { JobLost } from "./fill-context.ts";
 import type { FillOptions } from "./fill-plan.ts";
 import type { JobDeps } from "./job-deps.ts";
@@ -55,6 +55,7 @@ export async function finishFill(
       values: [[...ids, ...made], isOfAllRows, isFill],
     });
     if (isOfAllRows) await rememberCode(connection, ({ id }) => ids.includes(id) || made.includes(id));
+    if (isFill) await placeFilled(connection, job.table_id);
     await forgetMended(connection, job.table_id);
     if (ready.row_count > 0 || placed !== undefined) await bumpCatalog(connection, [job.table_id]);
     return placed?.dropped ?? [];
@@ -138,7 +139,7 @@ async function failOnce(
   await dropMadeRows(sql, catalog.tables, table, new Set(dropped.map(({ name }) => name)));
   await dropNewColumns(sql, table, dropped, error);
   await dropUnbuilt(sql, table, dropped);
-  if (dropped.some(isShadow)) await keepDefinitions(sql, table.id);
+  await keepDefinitions(sql, table, catalog.views, dropped);
   const added = addedToRows(catalog.tables, table, dropped);
   for (const { view, columns } of added) await dropNewColumns(sql, view, columns, error);
   const isTouched = !isPutBack && (await hasBegun(sql, job));

@@ -155,6 +155,24 @@ test("rows added by an older service during and after a fill are completed", asy
   expect(await rows("select count(*) from docs where excerpt is null")).toEqual([["1"]]);
 });
 
+test("a watched fill ends when the rows that others added meanwhile are complete", async () => {
+  await apply(docs());
+  await insertDocs(3);
+  const jobs = await apply(docs(excerptColumn()));
+  const { udf: start } = fakeWorkers({ excerpt: (row) => `<${row.title}>` });
+  await finish(jobs, deps({ udf: start }));
+  await insertPending("late", ["excerpt"]);
+  const stop = new AbortController();
+  let running = Promise.resolve();
+  const onFilled = (): void => {
+    running = runJobs(deps({ udf: start }), stop.signal);
+  };
+  await watchJobs({ ...deps(), onFilled }, jobs, () => undefined, stop.signal);
+  expect(await rows("select excerpt from docs where title = 'late'")).toEqual([["<late>"]]);
+  stop.abort();
+  await running;
+});
+
 test("a pending row that commits while the job starts is found", async () => {
   await apply(docs(excerptColumn()));
   await insertPending("first", ["excerpt"]);

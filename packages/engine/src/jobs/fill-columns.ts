@@ -180,7 +180,7 @@ async function readNext(
     const result = await deps.sql.query({ text: mode.select, values: [cursor, limit, null] });
     return readStoredRows(result, mode.graph?.inputs ?? [], fill.outside);
   } catch (error) {
-    throw toJobLost(error);
+    throw await toJobLost(deps, fill, error);
   }
 }
 
@@ -192,7 +192,7 @@ async function storeBatch(context: FillContext, mode: FillMode, rows: StoredRows
     const { python } = context.fill;
     // Class 22: SQL refuses a value. Python may have one, or an exception with more detail.
     if (!(error instanceof SqlError && error.sqlstate.startsWith("22")) || mode.steps.length === 0 || python === null) {
-      throw toJobLost(error);
+      throw await toJobLost(context.deps, context.fill, error);
     }
     await storeByPython(context, python, rows, cursor);
   }
@@ -204,12 +204,13 @@ async function storeByPython(context: FillContext, python: FillMode, rows: Store
   try {
     await storeRows(context, python, { rows: again, results, cursor });
   } catch (error) {
-    throw toJobLost(error);
+    throw await toJobLost(context.deps, context.fill, error);
   }
 }
 
-/** A missing column or table: reading the job again shows what is left to do. */
-function toJobLost(error: unknown): unknown {
+/** A missing column or table: if the tables have changed, reading the job again shows what is left to do. */
+async function toJobLost({ sql }: Pick<JobDeps, "sql">, fill: Fill, error: unknown): Promise<unknown> {
   if (!(error instanceof SqlError) || !["42703", "42P01"].includes(error.sqlstate)) return error;
-  return new JobLost("the table changed", { cause: error });
+  const { version } = await loadCatalog(sql);
+  return version === fill.catalog_version ? error : new JobLost("the table changed", { cause: error });
 }

@@ -19,6 +19,7 @@ export interface FillMode {
 
 /** The work of a job on a table, by the catalog at the start of the job. */
 export interface Fill {
+  readonly catalog_version: number;
   readonly table: CatalogTable;
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly columns: readonly CatalogColumn[];
@@ -86,6 +87,7 @@ export function planFill(
     };
   };
   return {
+    catalog_version: catalog.version,
     table,
     functions: catalog.functions,
     columns,

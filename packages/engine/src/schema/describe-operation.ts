@@ -111,10 +111,15 @@ function describeDrop({
   column: { name, primary_key: isKey },
   becomes_unstored: isUnstored,
   read_by: readers = [],
+  is_read_until_filled: isUntilFilled = false,
 }: Extract<SchemaOperation, { kind: "drop_column" }>): string {
   if (isKey) return `key column '${name}' would be dropped, but a key cannot change. ${NEW_KEY}`;
   if (readers.length > 0) {
-    return `column '${name}' cannot be dropped: ${readers.join(" and ")} ${readers.length === 1 ? "reads" : "read"} it. Declare the view without it, or drop the view first with cli schema prune`;
+    const reading = `${readers.join(" and ")} ${readers.length === 1 ? "reads" : "read"} it`;
+    if (isUntilFilled) {
+      return `column '${name}' cannot be dropped in this update: ${reading} until the update's job has ended. Declare the column again, update, and drop it in the next update`;
+    }
+    return `column '${name}' cannot be dropped: ${reading}. Declare the view without it, or drop the view first with cli schema prune`;
   }
   if (!isUnstored) return `column '${name}' will be dropped with all its values`;
   return `column '${name}' will no longer be stored: its values are dropped, and computed whenever they are read`;

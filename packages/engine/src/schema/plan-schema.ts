@@ -16,6 +16,7 @@ import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
 import { refuseWideIndexes } from "./index-columns.ts";
 import { withKeptCopies } from "./kept-copies.ts";
+import { refuseNeeded } from "./needed-columns.ts";
 import {
   isNameOfView,
   opsOfView,
@@ -244,13 +245,14 @@ function planTable(
   const recomputed = new Set(recompute ? stale.keys() : []);
   const named = nameHidden(renamed.table, declared);
   const undeclared = columnsOfUndeclared(owners, manifest);
-  const operations = changeTable(renamed, named, refusal, { recomputed, kept: undeclared }).map((operation) =>
+  const all = changeTable(renamed, named, refusal, { recomputed, kept: undeclared }).map((operation) =>
     withReaders(withSeverity(operation, facts), renamed.table, {
       columns: undeclared,
       owners,
       views: catalog.views.filter((view) => manifest.views.every((one) => !isFormOf(one, view))),
     }),
   );
+  const operations = refuseNeeded(all, renamed.table, { catalog, manifest, owners });
   const own = operations.filter((operation) => ownerOf(operation, owners) === undefined);
   const described = own.flatMap((operation): PlanOp[] =>
     operation.kind === "create_table" || isUnseen(operation) ? [] : [describeOperation(operation, facts)],

@@ -16,7 +16,7 @@ import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { type SampledRow, type SampleInput, sampleBatch } from "./compute-sample.ts";
 import { factKey, type PlanFacts, type Recompute, type RowSample } from "./facts.ts";
 import { type ColumnSources, sourcesOf } from "./sample-statement.ts";
-import { columnsWithShadows } from "./shadow-operations.ts";
+import { columnsWithShadows, isComputable } from "./shadow-operations.ts";
 import { columnsToCompute, tableAfter } from "./table-after.ts";
 
 /** Sampled rows in a plan. */
@@ -185,6 +185,7 @@ function rowsOfViews(
   for (const name of columns) {
     const column = after.columns.find((one) => one.name === name);
     const was = before.columns.find(({ id }) => id === column?.id);
+    if (was !== undefined && !isComputable(was, before)) return "true";
     const isKnown = add(memberOf(column), (read) => (columns.includes(read.name) ? undefined : sources.get(read.name)));
     if (!isKnown || (was !== undefined && !add(memberOf(was), (read) => `t.${quoteIdent(read.name)}`))) return "true";
   }

@@ -20,6 +20,7 @@ type Alter = Extract<SchemaOperation, { kind: "alter_column" }>;
 export function columnsWithShadows(table: CatalogTable, operations: readonly SchemaOperation[]): ReadonlySet<string> {
   const changed = changedValues(tableAfter(table, operations), operations);
   const ready = table.columns.filter(({ name, state }) => state === "ready" && changed.has(name));
+  if (!ready.every((column) => isComputable(column, table))) return new Set();
   if (isRetyping(table, operations, changed)) return new Set(ready.map(({ name }) => name));
   if (!operations.some((operation) => operation.kind === "alter_column" && changesRows(operation))) return new Set();
   const remade = new Set(
@@ -30,6 +31,12 @@ export function columnsWithShadows(table: CatalogTable, operations: readonly Sch
   return new Set(
     ready.flatMap(({ name, is_hidden: isHidden }) => (isHidden === true && !remade.has(name) ? [name] : [])),
   );
+}
+
+/** Whether the catalog has all that a column reads. Previous values of one that is broken cannot be kept. */
+export function isComputable({ computed }: CatalogColumn, { columns }: CatalogTable): boolean {
+  const names = new Set(columns.map(({ name }) => name));
+  return computed === null || referencedColumns(computed.expr).every((name) => names.has(name));
 }
 
 /**

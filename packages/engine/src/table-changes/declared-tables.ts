@@ -1,10 +1,10 @@
 import type { ManifestTable } from "@appdb/contract/manifest";
 import type { Catalog } from "../catalog/catalog.ts";
-import { declarationOf, findStored } from "./read-declaration.ts";
+import { declaredOver, findStored } from "./read-declaration.ts";
 
 /**
  * The declarations of tables and of the views over them, as they are now. A table that is still as its file declared it
- * keeps that declaration, which also has its unstored columns.
+ * keeps that declaration, which also has its unstored columns. Views without rows after a failed fill are left out.
  */
 export function declaredTables(
   catalog: Catalog,
@@ -20,7 +20,8 @@ export function declaredTables(
   return [...all].flatMap((name) => {
     const stored = findStored(catalog, folder, name);
     if (stored === undefined) return [];
-    const declared = declarationOf(catalog, stored);
+    const [declared] = declaredOver(catalog, [stored]);
+    if (declared === undefined) return [];
     const before = applied.find((table) => table.name === name);
     return [before !== undefined && textOf(before) === textOf(declared) ? before : declared];
   });

@@ -1,8 +1,11 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
+import { displayType } from "@appdb/contract/types";
 import { VERSION } from "@appdb/contract/version";
+import type { Catalog } from "../catalog/catalog.ts";
 import { queriesOf } from "../catalog/column-queries.ts";
+import { isSameType } from "../catalog/compare.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 import { folderSchema } from "../target.ts";
 import { lowerViews } from "../views/lower-views.ts";
@@ -155,6 +158,7 @@ function editTable(
   };
   switch (change.change) {
     case "add_columns":
+      for (const column of change.columns) refuseOtherType(column, change, { catalog, stored, place, declared, above });
       return update(addColumns(edited, change));
     case "add_index":
       return update(addIndex(edited, change));
@@ -186,6 +190,40 @@ function editTable(
       return update(table, renamedViews);
     }
   }
+}
+
+/** What reads a replaced column has expressions over its previous type. @throws has_dependents */
+function refuseOtherType(
+  { name, type }: ManifestColumn,
+  { columns, if_exists: ifExists }: Of<"add_columns">,
+  at: {
+    readonly catalog: Catalog;
+    readonly stored: Stored;
+    readonly place: Place;
+    readonly declared: ManifestTable;
+    readonly above: readonly ManifestTable[];
+  },
+): void {
+  const { above, catalog, declared, place, stored } = at;
+  const before = declared.columns.find((column) => column.name === name);
+  if (ifExists !== "replace" || before === undefined || isSameType(before.type, type)) return;
+  const replaced = new Set(columns.map((column) => column.name));
+  // Indexes are built again.
+  const own = { ...declared, indexes: [], columns: declared.columns.filter((column) => !replaced.has(column.name)) };
+  const readers = [
+    ...readersOf(
+      name,
+      own,
+      above.map((view) => ({ ...view, indexes: [] })),
+    ),
+    ...queriesOver(catalog, stored.table, isStoredAs(stored, name)),
+  ];
+  const change = `from ${displayType(before.type, before.nullable)} to ${displayType(type, before.nullable)}`;
+  refuseDependents(
+    `Column '${name}' of ${place.path} cannot change ${change}: it`,
+    readers,
+    "Drop what reads it first, and add it again afterwards.",
+  );
 }
 
 /** Whether a column of a query is a column of a table or view, which has it under a longer name. */

@@ -76,9 +76,9 @@ export function declarationOf(catalog: Catalog, { table, view }: Stored): Manife
   return maker === undefined ? declareTable(table) : declareIteratorView(catalog, table, maker);
 }
 
-/** Declares the filtered ones of the views over a table or view, which have its rows. */
+/** Declares tables and views, without the broken ones. */
 export function declaredOver(catalog: Catalog, over: readonly Stored[]): readonly ManifestTable[] {
-  return over.filter((one) => !isBroken(one)).map((one) => declarationOf(catalog, one));
+  return over.filter((one) => !isBroken(catalog, one)).map((one) => declarationOf(catalog, one));
 }
 
 function declareTable(table: CatalogTable): ManifestTable {
@@ -253,17 +253,28 @@ function filterOf({ definition, name }: CatalogView, table: CatalogTable, above:
   const column = table.columns.find((one) => one.name === viewColumnName(name, null));
   if (column?.computed != null) return above === null ? column.computed.expr : guardOf(column.computed.expr).value;
   if (member === null) throw new TypeError(`The view ${name} has a condition and no expression of it.`);
-  if (isBroken({ table, view: { definition, name } })) throw broken(table, name);
+  if (lacksColumn({ definition }, table)) throw broken(table, name);
   const [, own] = above !== null && member.node === "call" && member.fn === "op.and" ? member.args : [];
   return own ?? member;
 }
 
-/** Whether a fill that failed has dropped the column of a view's condition. Nothing else has the condition. */
-function isBroken({ table, view }: { readonly table: CatalogTable; readonly view?: Named | undefined }): boolean {
-  return view !== undefined && readableMember(view, table) !== view.definition.member;
+/** Whether a view has no rows, because a fill that failed has dropped the column that its condition reads, or that makes them. */
+export function isBroken(catalog: Catalog, { table, view }: Stored): boolean {
+  if (view !== undefined && lacksColumn(view, table)) return true;
+  const { rows_of: rowsOf } = table;
+  if (rowsOf == null) return false;
+  const maker = makerOf(catalog, table);
+  return (
+    maker === undefined ||
+    maker.columns.every(({ name }) => name !== rowsOf.column) ||
+    isBroken(catalog, { table: maker })
+  );
 }
 
-type Named = Pick<CatalogView, "definition" | "name">;
+/** Nothing else has the condition. */
+function lacksColumn(view: Pick<CatalogView, "definition">, table: CatalogTable): boolean {
+  return readableMember(view, table) !== view.definition.member;
+}
 
 function broken({ folder }: CatalogTable, name: string): Error {
   const path = folder === "public" ? name : `${folder}/${name}`;

@@ -1,12 +1,15 @@
-import { SHADOWS } from "../catalog/shadow-columns.ts";
+import type { CatalogColumn, CatalogTable, CatalogView, ViewDefinition } from "../catalog/catalog.ts";
+import { loadCatalog } from "../catalog/load-catalog.ts";
+import { isShadow, SHADOWS } from "../catalog/shadow-columns.ts";
+import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
 import { storableText } from "../sql/quote.ts";
 import type { DeclaredView } from "./lower-views.ts";
 
 /** Writers of the catalog's views. All run inside the transaction of an update or a prune. */
 
-/** Stores views as declared, in place of those of the same id. A view whose shadows a job computes has its previous
- *  definition until they are in place. */
+/** Stores views as declared, in place of those of the same id. A view has its previous definition until a job has put its
+ *  shadows in place, or has filled the columns that its next condition reads. */
 export async function storeViews(
   sql: SqlConnection,
   folder: string,
@@ -31,12 +34,13 @@ export async function storeViews(
         values ($1, $2, ${table}, $4, $5, $6, $7)`;
       await sql.query({ text, values });
     } else {
-      const isBusy = `exists (select from appdb.columns c where c.table_id = ${table} and c.name like '${SHADOWS}')`;
+      const isLater = `c.name like '${SHADOWS}' or (c.state = 'filling' and c.name = any($9::text[]))`;
+      const isBusy = `exists (select from appdb.columns c where c.table_id = ${table} and (${isLater}))`;
       const text = `update appdb.views set folder = $1, name = $2, table_id = ${table}, model = $4, comment = $5,
         custom_metadata = $6, definition = case when ${isBusy}
           then ((definition::jsonb - 'next') || jsonb_build_object('next', $7::jsonb))::json else $7::json end
         where id = $8`;
-      await sql.query({ text, values: [...values, id] });
+      await sql.query({ text, values: [...values, id, readBy(to.definition)] });
     }
   }
 }
@@ -49,12 +53,41 @@ export async function placeDefinitions(sql: SqlConnection, tableId: number): Pro
   });
 }
 
-/** Leaves the views of a table as they are: their shadows are dropped. */
-export async function keepDefinitions(sql: SqlConnection, tableId: number): Promise<void> {
-  await sql.query({
-    text: "update appdb.views set definition = definition::jsonb - 'next' where table_id = $1 and definition -> 'next' is not null",
-    values: [tableId],
+/** Gives views their next definitions, if these wait for nothing more than columns that are filled now. */
+export async function placeFilled(sql: SqlConnection, tableId: number): Promise<void> {
+  const { tables, views } = await loadCatalog(sql);
+  const columns = tables.find(({ id }) => id === tableId)?.columns ?? [];
+  if (columns.some(isShadow)) return;
+  const ready = new Set(columns.flatMap(({ name, state }) => (state === "ready" ? [name] : [])));
+  const placed = views.filter(({ table_id: of, definition: { next } }) => {
+    return of === tableId && next !== undefined && readBy(next).every((name) => ready.has(name));
   });
+  await sql.query({
+    text: "update appdb.views set definition = definition -> 'next' where id = any($1::bigint[])",
+    values: [placed.map(({ id }) => id)],
+  });
+}
+
+/** Leaves views as they are whose next conditions read dropped columns; all views of the table, if shadows are dropped. */
+export async function keepDefinitions(
+  sql: SqlConnection,
+  { id: tableId }: CatalogTable,
+  views: readonly CatalogView[],
+  dropped: readonly CatalogColumn[],
+): Promise<void> {
+  const names = new Set(dropped.map(({ name }) => name));
+  const isOfAll = dropped.some(isShadow);
+  const kept = views.filter(({ table_id: of, definition: { next } }) => {
+    return of === tableId && next !== undefined && (isOfAll || readBy(next).some((name) => names.has(name)));
+  });
+  await sql.query({
+    text: "update appdb.views set definition = definition::jsonb - 'next' where id = any($1::bigint[])",
+    values: [kept.map(({ id }) => id)],
+  });
+}
+
+function readBy({ member }: ViewDefinition): readonly string[] {
+  return member === null ? [] : referencedColumns(member);
 }
 
 /** Stores the project of a folder's views, and the renames that the applied file declares, which are then done. */

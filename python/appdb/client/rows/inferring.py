@@ -33,7 +33,9 @@ def inferred(source, keys=(), names=None):
     kinds = kinds_of(first) if given.reopened is not None else _kinds(first, given)
     _check_names(kinds, source)
     keys = {folded(key) for key in keys}
-    schema = {name: _type(kind, name in keys, given.types.get(name)) for name, kind in kinds.items()}
+    marked = {**{name: given.null_types.get(name) for name, kind in kinds.items() if kind is None}, **given.types}
+    kinds = {name: kind or marked[name]["kind"] for name, kind in kinds.items()}
+    schema = {name: _type(kind, name in keys, marked.get(name)) for name, kind in kinds.items()}
     if given.reopened is not None:
         given.rows.close()
         return schema, given.reopened(_refs(kinds), _hint_for)
@@ -92,7 +94,7 @@ def _kinds(first, given):
         for name, value in dict.items(row):
             marked = given.types.get(name)
             kinds[name] = _joined(name, number, kinds.get(name), value, given.is_frame) if marked is None else marked["kind"]
-    unknown = [name for name, kind in kinds.items() if kind is None]
+    unknown = [name for name, kind in kinds.items() if kind is None and name not in given.null_types]
     if unknown:
         raise Error(
             f"The column '{unknown[0]}' is null in the first {len(first)} rows, so its type is unknown.",

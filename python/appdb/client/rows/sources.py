@@ -20,10 +20,10 @@ class Source:
     `pieces`: the function that gives the same rows as pieces of columns, for a size; None: only dicts are known.
     `place`: the function from a row's number to its place for people. `reopened`: of a file of texts, the function that
     reads it again by columns, with a hint for a text that does not fit. `hint`: the next step after a refusal.
-    `types`: the types that the source is marked with, by column."""
+    `types`: the types that the source is marked with, by column. `null_types`: those of columns without any value."""
 
     def __init__(
-        self, rows, total=None, is_frame=False, pieces=None, place=row_number, reopened=None, hint=None, types=None
+        self, rows, total=None, is_frame=False, pieces=None, place=row_number, reopened=None, hint=None, types=None, null_types=None
     ):
         self.rows = rows
         self.total = total
@@ -33,6 +33,7 @@ class Source:
         self.reopened = reopened
         self.hint = hint
         self.types = types or {}
+        self.null_types = null_types or {}
 
 
 def source_of(given, columns, names=None):
@@ -47,7 +48,7 @@ def source_of(given, columns, names=None):
     source = _of_program(given, columns, naming)
     pieces = source.pieces if naming.is_plain else None
     rows = naming.rows(source.rows, columns)
-    return Source(rows, source.total, source.is_frame, pieces, types=source.types)
+    return Source(rows, source.total, source.is_frame, pieces, types=source.types, null_types=source.null_types)
 
 
 def _of_program(given, columns, naming):
@@ -56,7 +57,8 @@ def _of_program(given, columns, naming):
     if isinstance(given, dict):
         return Source(iter([given]), 1)
     if hasattr(given, "cursor") and hasattr(given, "collect"):
-        return Source(given.cursor())
+        cursor = given.cursor()
+        return Source(cursor, null_types=_read_types(cursor, naming))
     if module == "pandas" and kind.__name__ == "DataFrame":
         _check_frame(given.columns, naming, columns)
         return Source(_pandas_rows(given, columns), len(given), True, _pandas_pieces(given, columns))
@@ -160,6 +162,12 @@ def _types(schema, naming):
     """The types that a schema is marked with, by column. Files are not: their cells are addresses, which expire."""
     found = {naming.column(name): type for name, type in types_of(schema).items() if rules(type["kind"]).check is None}
     return {column: type for column, type in found.items() if column is not None}
+
+
+def _read_types(cursor, naming):
+    """The types of the columns of a query, by column. Stores and checks of files are those of the new table."""
+    types = {naming.column(one.name): one.type for one in cursor._columns}
+    return {name: type if rules(type["kind"]).check is None else {"kind": type["kind"]} for name, type in types.items()}
 
 
 def _dataset_rows(given):

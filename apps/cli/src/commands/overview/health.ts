@@ -6,6 +6,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printChecks } from "../../output/checks-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { formatBytes } from "../../output/sizes.ts";
+import { openData } from "../data/data-target.ts";
 import { OPTIONAL_TARGET } from "../parameters.ts";
 import { diskCheck, isNoAnswer } from "./home-disk.ts";
 
@@ -78,8 +79,9 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
       hint: exists ? null : "List those that exist: cli ls",
     });
   }
-  for (const { name, services } of databases) {
+  for (const { name, services, views } of databases) {
     if (target?.kind === "local" && name !== target.database) continue;
+    if (views !== 0) checks.push(...(await brokenViews(ctx, parseTarget(name))));
     for (const service of services) {
       const failed = service.state === "FAILED";
       const hint = failed ? `See why: cli service logs ${service.name}` : null;
@@ -87,6 +89,32 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
     }
   }
   return checks;
+}
+
+/** Views that have no rows. */
+async function brokenViews(ctx: Context, target: Target): Promise<MachineCheck[]> {
+  const listed = await (await openData(ctx, target)).list().catch((error: unknown) => {
+    if (!(error instanceof AppError)) throw error;
+    return error;
+  });
+  if (listed instanceof AppError) {
+    // the key of a monitor need not read data
+    if (listed.code === "forbidden") return [];
+    return [{ name: "tables", ok: false, detail: listed.message, hint: listed.hint ?? null }];
+  }
+  return listed.tables.flatMap(({ is_broken: isBroken, path }): MachineCheck[] => {
+    if (!isBroken) return [];
+    const name = `${target.kind === "hosted" ? target.uri.text : target.database}/${path}`;
+    const detail = `${name} has no rows: a column that it reads is gone`;
+    return [
+      {
+        name: "view",
+        ok: false,
+        detail,
+        hint: `Correct its file, then: cli schema update; or drop it: cli drop ${name}`,
+      },
+    ];
+  });
 }
 
 /** Members do not learn the sizes and folders of the server. */
@@ -111,6 +139,9 @@ async function checkHosted(ctx: Context, target: Target & { readonly kind: "host
   const { failure, is_server_disk_full: isServerFull, pods, state, usage } = database;
   const failed = state === "FAILED";
   const isFull = usage?.is_disk_full === true;
+  // a sleeping database must not wake for its health
+  const isAwake = state === "AVAILABLE" && pods.every((pod) => pod.state !== "FAILED" && pod.state !== "NOT_READY");
+  const views = isAwake ? await brokenViews(ctx, target) : [];
   return [
     { name: "server", ok: true, detail: server.url, hint: null },
     ...(isServerFull === true ? [SERVER_DISK] : []),
@@ -120,6 +151,7 @@ async function checkHosted(ctx: Context, target: Target & { readonly kind: "host
       detail: failure === null ? state : `${state}: ${failure.detail}`,
       hint: failed ? (failure?.hint ?? `Retry it: cli db retry ${uri.text}`) : null,
     },
+    ...views,
     ...pods.map((pod): MachineCheck => {
       const ok = pod.state !== "FAILED" && pod.state !== "NOT_READY";
       const reason = pod.reason === null ? "" : `: ${pod.reason}`;

@@ -96,6 +96,18 @@ test("health names failed services and fails", async () => {
   expect((await runCli("health", { has_daemon: false })).stdout).toContain("Start it: cli daemon start");
 });
 
+test("health names a view that has no rows, and fails", async () => {
+  const list = { tables: [dataTable("docs"), dataTable("long", { view_of: "docs", is_broken: true })], folders: [] };
+  const databases = [{ ...MAIN, views: 1, services: [] }];
+  const client: DaemonAnswers = { ...CLIENT, databaseList: async () => databases, tableList: async () => list };
+  const local = await runCli("health", { client });
+  expect(local.exit).toBe(1);
+  expect(local.stdout).toContain("FAILED  view      main/long has no rows: a column that it reads is gone\n");
+  expect(local.stdout).toContain("or drop it: cli drop main/long");
+  const hosted = await runCli("health cloud://acme:main", { control: { databaseShow: HOSTED, tableList: list } });
+  expect(hosted.stdout).toContain("cloud://acme:main/long has no rows");
+});
+
 const diskOf = (freeBytes: number) => ({ readDisk: async () => diskSpace(100 * 2 ** 30, freeBytes) });
 
 test("health and status name a disk that is full or nearly full", async () => {
@@ -146,7 +158,10 @@ test("health of a hosted database checks its state, pods and disk", async () => 
 
 test("health of a hosted database fails while the disk of its server is full", async () => {
   const ran = await runCli("health cloud://acme:main", {
-    control: { databaseShow: { ...HOSTED, usage: null, is_server_disk_full: true } },
+    control: {
+      databaseShow: { ...HOSTED, usage: null, is_server_disk_full: true },
+      tableList: { tables: [], folders: [] },
+    },
   });
   expect(ran.exit).toBe(1);
   expect(ran.stdout).toContain("The server's disk is nearly full; writes are refused.");

@@ -14,6 +14,7 @@ test("a sample row has the stored columns with values of their types", () => {
     is_rows_estimated: false,
     errors: 0,
     bytes: 0,
+    is_broken: false,
     columns: [
       dataColumn("id", "UUID", { is_key: true }),
       dataColumn("title", "String"),
