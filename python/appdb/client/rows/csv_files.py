@@ -3,6 +3,7 @@
 import codecs
 import csv
 import json
+from base64 import b64decode
 
 from appdb.declare.errors import Error
 
@@ -93,7 +94,7 @@ def _reader(column):
     kind = None if column is None else column._kind
     if kind == "string":
         return (lambda text: text or None) if column._nullable else lambda text: text
-    read = {"int": _int, "float": _float, "bool": _bool, "json": _json_cell, "array": _json_cell}.get(kind, str)
+    read = {"int": _int, "float": _float, "bool": _bool, "json": _json_cell, "array": _json_cell, "binary": bytes_of}.get(kind, str)
     return lambda text: None if text == "" else read(text)
 
 
@@ -124,6 +125,14 @@ def _json_cell(text):
         return json.loads(text)
     except ValueError:
         raise ValueError("JSON") from None
+
+
+def bytes_of(text):
+    """The bytes of a text in base64. Raises ValueError."""
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        raise ValueError("base64") from None
 
 
 def line_error(path, line, problem, hint=None):

@@ -48,12 +48,9 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
         number += 1
         if days:
             row = _with_days(row, days)
-        for name in binary:
-            if isinstance(row.get(name), (bytes, bytearray, memoryview)):
-                row = {**row, name: base64.b64encode(row[name]).decode()}
         try:
             _check_ints(row, ints)
-            text = encode(row)
+            text = encode(_with_base64(row, binary) if binary else row)
             data = text.encode()
         except (ValueError, TypeError, OverflowError, RecursionError):
             if is_frame:
@@ -61,7 +58,7 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
             problems = _problems(row, number, columns)
             if problems:
                 raise _wrong(problems, rows, number, columns, is_frame) from None
-            data = encode(row).encode()
+            data = encode(_with_base64(row, binary)).encode()
         yield data
         counted(number)
 
@@ -75,6 +72,18 @@ def _with_days(row, names):
             day = value.date()
             if value == datetime.datetime(day.year, day.month, day.day):
                 found[name] = day
+    return {**row, **found} if found else row
+
+
+def _with_base64(row, names):
+    """A row whose bytes are texts. Raises ValueError for text in place of bytes."""
+    found = {}
+    for name in names:
+        value = row.get(name)
+        if isinstance(value, str):
+            raise ValueError
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            found[name] = base64.b64encode(value).decode()
     return {**row, **found} if found else row
 
 
@@ -119,6 +128,8 @@ def _problem(name, value, ref):
         return f"{short_int(value)} does not fit an Int (64 bits)"
     if isinstance(value, (bytes, bytearray, memoryview)):
         return _bytes_problem(ref)
+    if isinstance(value, str) and ref is not None and rules(ref._kind).column == _BYTES:
+        return "expected bytes, got str. Encode the text: value.encode()"
     try:
         _encode(value).encode()
     except RecursionError:

@@ -192,8 +192,9 @@ def _file(path, columns, naming):
         from appdb.client.rows import text_files
 
         if extension == ".json":
-            return Source(naming.rows(text_files.json_rows(path), columns))
-        return Source(naming.rows(text_files.line_rows(path, places), columns), place=places)
+            return Source(_with_bytes(naming.rows(text_files.json_rows(path), columns), columns, path, row_number))
+        rows = naming.rows(text_files.line_rows(path, places), columns)
+        return Source(_with_bytes(rows, columns, path, places), place=places)
     from appdb.client.rows import sheets
 
     if extension == ".parquet":
@@ -202,7 +203,29 @@ def _file(path, columns, naming):
         naming.columns(schema.names, path)
         rows = naming.rows(_arrow_file_rows(parquet, path, columns, naming), columns)
         return Source(rows, parquet.metadata.num_rows, True, types=_types(schema, naming))
-    return Source(sheets.excel_rows(path, naming, places), place=places)
+    return Source(_with_bytes(sheets.excel_rows(path, naming, places), columns, path, places), place=places)
+
+
+def _with_bytes(rows, columns, path, place):
+    """Rows of a file, in which base64 stands for bytes. Raises Error for another text."""
+    binary = [name for name, column in columns.items() if column._kind == "binary"]
+    return rows if not binary else _decoded_rows(rows, binary, path, place)
+
+
+def _decoded_rows(rows, binary, path, place):
+    from appdb.client.rows.csv_files import bytes_of
+
+    for number, row in enumerate(rows, 1):
+        found = {name: row[name] for name in binary if isinstance(row.get(name), str)}
+        for name, text in found.items():
+            try:
+                found[name] = bytes_of(text)
+            except ValueError:
+                raise Error(
+                    f"The column '{name}' of {path} has {text[:80]!r}, which is not base64: {place(number)}.",
+                    "Write the bytes in base64.",
+                ) from None
+        yield {**row, **found} if found else row
 
 
 def _csv(path, columns, naming, hint=None):
