@@ -374,3 +374,18 @@ def test_a_constant_is_no_condition(server, docs, constant):
     server.tables["others"] = definition("others", column("title"))
     with pytest.raises(db.Error, match=f"on= takes a condition, not the constant {constant}"):
         docs.join(db.get_table("main/others"), on=constant)
+
+
+@pytest.mark.parametrize("count", [1, 499, 500])
+def test_few_rows_are_sent_again_when_their_functions_were_lost(server, docs, count):
+    problem = {"code": "function_missing", "status": 409, "detail": "It needs f.", "hint": "Move it."}
+    server.answers["/rows"] = (409, problem)
+    connection = docs.__appdb_database__.connection
+    connection.takes_columns = False
+    connection.restore = lambda: True
+    rows = [{"title": "a"}] * count
+    if count < 500:
+        assert docs.insert(rows).num_rows == count
+    else:  # A stream is not sent twice.
+        with pytest.raises(db.Error, match="It needs f."):
+            docs.insert(rows)

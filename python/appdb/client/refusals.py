@@ -71,7 +71,7 @@ def refused_rows(error, table, source, verb="inserted"):
     declared = table.__appdb_table__
     columns = {name: column for name, column in declared.columns.items() if column.is_stored and column.value is None}
     own = [{**field, "detail": _reason(field, table, columns)} for field in fields]
-    hint = source.hint or error.hint
+    hint = source.hint or (table._missing_function_hint() if error.code == "function_missing" else None) or error.hint
     if hint is None or hint.startswith("The route takes"):
         is_unknown = any(_parts(field["pointer"])[1] not in (None, *columns) for field in fields)
         hint = f"The columns of {table.path} are {listed(columns)}." if is_unknown else "Correct them."
