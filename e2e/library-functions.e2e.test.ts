@@ -104,6 +104,25 @@ class Notes(Base, name="notes"):
 
 
 print([table["resolution"] for table in Base.get_model_diff(target).values()])
+Base = db.model_base()
+
+
+class Notes(Base, name="notes"):
+    words = db.Column(db.String, renamed_from="text")
+    loud = loud(words)
+
+
+Base.update_all(target)
+print(Notes.collect())
+
+
+@db.udf
+def embed(text: str) -> db.Array[(2,), db.Float]:
+    return [float(len(text)), 1.0]
+
+
+docs.add_embedding_index(docs.body, string_embed=embed)
+print(docs.order_by(docs.n).select(likeness=docs.body.similarity(string="Anna").round(2)).collect()["likeness"])
 `;
 const PRINTED = `short  share  x
 Emm    None   Emm
@@ -118,6 +137,9 @@ PERSUASION!  5!  Persuasion!
 text  loud
 a     A
 ['unsupported']
+words  loud
+a      A
+[1.0, 0.99]
 `;
 
 /** A module before the database has project files. */

@@ -37,7 +37,7 @@ test("a function of a started file works until the program is killed", async () 
     "function_missing",
     "No row was inserted: row 1: Column docs.summary: it needs summarize, which is missing: it was defined in a notebook or program that has ended.",
     "Nothing was stored. Move the function into a module of the project, for example functions.py, and run add_computed_column() again with if_exists='replace'.",
-    "<inserted 1 row, 1 failed cells>",
+    "<inserted 1 row, 1 failed cell>",
     "['a?', 'b?', None] summarize",
     "recompute_failed",
     "['a of a module', 'b of a module', 'd of a module']",

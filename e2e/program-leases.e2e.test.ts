@@ -105,7 +105,7 @@ test.concurrent(`a function of a started file works on a hosted database until t
     "function_missing",
     "No row was inserted: row 1: Column docs.summary: it needs summarize, which is missing: it was defined in a notebook or program that has ended.",
     "Nothing was stored. Move the function into a module of the project, for example functions.py, and run add_computed_column() again with if_exists='replace'.",
-    "<inserted 1 row, 1 failed cells>",
+    "<inserted 1 row, 1 failed cell>",
     "['a?', 'b?', 'c?', None] summarize ProgramEnded",
     "",
   ]);

@@ -92,3 +92,18 @@ def test_a_class_follows_the_changes_of_its_table(server):
     assert not hasattr(Tasks, "stars")
     Tasks.drop_column("rating")
     assert Tasks.columns() == ["title"] and not hasattr(Tasks, "rating")
+
+
+def test_functions_of_models_that_are_missing_are_stored_by_an_update(server):
+    server.tables["tasks"] = definition("tasks", column("title"))
+    base = db.model_base()
+
+    class Tasks(base, name="tasks"):
+        title: db.String
+
+    base.create_all("main")
+    errors = [{"pointer": "/0", "detail": "It needs f."}]
+    server.answers["/rows"] = (409, {"code": "function_missing", "status": 409, "detail": "It needs f.", "errors": errors})
+    with pytest.raises(db.Error) as caught:
+        Tasks.insert(title="a")
+    assert 'update_all("main")' in caught.value.hint

@@ -348,3 +348,60 @@ def test_a_database_is_a_folder_without_folders(server, docs):
     with pytest.raises(db.NotFoundError):
         db.drop_dir("none")
     db.drop_dir("none", if_not_exists="ignore")
+
+
+def test_text_is_not_bytes_and_bytes_come_back(server):
+    server.tables["files"] = definition("files", column("title"), column("data", "binary", nullable=True))
+    files = db.get_table("main/files")
+    with pytest.raises(db.Error, match=r"row 2, column 'data': expected bytes, got str\. Encode the text: value\.encode\(\)"):
+        files.insert([{"title": "a", "data": b"a"}, {"title": "b", "data": "text"}])
+    files.insert([{"title": "a", "data": b"text"}, {"title": "b", "data": None}])
+    assert sent(server) == [{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": None}]
+    server.answers["/rows"] = (200, {"title": "a", "data": "dGV4dA=="})
+    assert files.insert(title="a", data=b"text", return_rows=True).rows == [{"title": "a", "data": b"text"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong"),
+    [
+        ("a.csv", "title,data\na,dGV4dA==\nb,\n", "title,data\na,text!\n"),
+        ("a.json", '[{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": null}]', '[{"title": "a", "data": "text!"}]'),
+        ("a.jsonl", '{"title": "a", "data": "dGV4dA=="}\n{"title": "b", "data": null}\n', '{"title": "a", "data": "text!"}\n'),
+    ],
+)
+def test_files_of_text_have_bytes_in_base64(server, tmp_path, name, right, wrong):
+    server.tables["files"] = definition("files", column("title"), column("data", "binary", nullable=True))
+    files, path = db.get_table("main/files"), tmp_path / name
+    path.write_text(right)
+    files.insert(path)
+    assert sent(server) == [{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": None}]
+    path.write_text(wrong)
+    with pytest.raises(db.Error, match="'text!'.*which is not base64"):
+        files.insert(path)
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_a_constant_is_no_condition(server, docs, constant):
+    sign = "!=" if constant else "=="
+    for refused in (docs.where, lambda on: docs.delete(where=on), lambda on: docs.update({"title": "b"}, where=on)):
+        with pytest.raises(db.Error, match=f"not the constant {constant}") as caught:
+            refused(constant)
+        assert f"docs.column {sign} None" in caught.value.hint
+    server.tables["others"] = definition("others", column("title"))
+    with pytest.raises(db.Error, match=f"on= takes a condition, not the constant {constant}"):
+        docs.join(db.get_table("main/others"), on=constant)
+
+
+@pytest.mark.parametrize("count", [1, 499, 500])
+def test_few_rows_are_sent_again_when_their_functions_were_lost(server, docs, count):
+    problem = {"code": "function_missing", "status": 409, "detail": "It needs f.", "hint": "Move it."}
+    server.answers["/rows"] = (409, problem)
+    connection = docs.__appdb_database__.connection
+    connection.takes_columns = False
+    connection.restore = lambda: True
+    rows = [{"title": "a"}] * count
+    if count < 500:
+        assert docs.insert(rows).num_rows == count
+    else:  # A stream is not sent twice.
+        with pytest.raises(db.Error, match="It needs f."):
+            docs.insert(rows)

@@ -104,3 +104,7 @@ def test_completion_knows_the_public_names_and_no_others(module, wanted):
     names = done.stdout.split()
     assert wanted in names
     assert not [name for name in names if name.startswith("_")]
+
+
+def test_a_named_query_is_not_run_as_a_value(project):
+    check(project.error(QUERY.format("A.where(A.s == k)") + "q('a').collect()\n"), "q('a')", "q() is the value of a column", "q().collect()")

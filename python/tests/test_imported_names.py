@@ -1,6 +1,7 @@
 """Names in files for other systems: accepted where this library has them, else refused with the right reason."""
 
 import pytest
+from conftest import texts
 from test_manifest_errors import MODEL, check
 
 LATER = "not supported yet"
@@ -342,3 +343,8 @@ FORGOTTEN = {
 def test_a_name_that_is_not_imported_is_told(project, written):
     source = f"import appdb as db\nBase = db.model_base()\nclass A(Base, name='a'):\n    s: db.String\n    x = {written}\n"
     check(project.error(source, head=''), written, *FORGOTTEN[written])
+
+
+def test_a_star_import_gives_functions_and_keeps_builtins(project):
+    source = "from appdb.functions import *\nclass A(Base, name='a'):\n    s: db.String\n    up = upper(s)\n    n = s.len()\nassert sum([1]) == 1\n"
+    assert texts(project.table(source))["up"] == "upper(s)"

@@ -4,6 +4,7 @@ import base64
 import functools
 import hashlib
 import re
+import subprocess
 import sys
 import threading
 from typing import Iterator, TypedDict
@@ -265,3 +266,21 @@ def test_a_started_file_declares_functions(project):
     project.write(app="import appdb as db\n@db.udf\ndef f(n: int) -> int:\n    return n + 1\nprint(f(1), f)\n")
     done = subprocess.run([sys.executable, "app.py"], cwd=project.root, env=environment(), capture_output=True, timeout=60)
     assert done.returncode == 0 and done.stdout.startswith(b"2 <udf appdb_program_"), done.stderr
+
+
+def test_a_program_sends_the_same_content_in_each_run(project):
+    project.write(
+        run="""
+            import appdb as db
+            from appdb.client.programs import Sent
+
+            @db.udf
+            def loud(text: str) -> str:
+                return text.upper()
+
+            print(*Sent(loud.overloads).modules())
+            """
+    )
+    run = [sys.executable, str(project.root / "run.py")]
+    first, second = (subprocess.run(run, env=environment(), capture_output=True, text=True) for _ in range(2))
+    assert first.stdout == second.stdout != "", first.stderr

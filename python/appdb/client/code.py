@@ -5,7 +5,7 @@ import sys
 
 from appdb._folder import LIBRARY_FOLDER
 from appdb.appfile.collect import project_modules
-from appdb.appfile.sources import Places
+from appdb.appfile.sources import Places, sha256_hex
 from appdb.client.programs import Sent, import_folders
 from appdb.declare.errors import Error
 from appdb.udfs.called import called_functions, function_documents, pool_documents
@@ -36,6 +36,15 @@ class Code:
             "resource_pools": pool_documents(functions),
         }
 
+    def digests(self, documents):
+        """The digests of the project files that functions of modules use, by path. A hosted database has its own files."""
+        paths = {path for one in documents if not self.sent.has(one["id"]) for path in one["uses"]}
+        found = {}
+        for path in sorted(paths):
+            with open(os.path.join(self.root, path), "rb") as file:
+                found[path] = sha256_hex(file.read())
+        return found or None
+
     def runtime(self):
         """How the daemon runs the functions: this Python, from the root of the project."""
         return {
@@ -56,6 +65,8 @@ def request_code(database, callers, lasts=True, copied=()):
     functions = called_functions(callers, may_travel=True)
     code = Code(functions.values(), copied)
     documents = {**code.documents(functions), "runtime": code.runtime() if database.is_local else None}
+    if not database.is_local:
+        documents["digests"] = code.digests(documents["functions"])
     if not code.sent:
         return code, documents
     if database.is_local:
@@ -67,14 +78,14 @@ def request_code(database, callers, lasts=True, copied=()):
 
 def sent_with_code(database, callers, send):
     """The result of `send(copied)`, a query with `callers`, which is sent again with copies of the functions of modules
-    if a hosted database does not know them. Raises Error.
+    if a hosted database does not know them, or has other files. Raises Error.
     """
     ids = {id for id in called_functions(callers, may_travel=True) if place_of_id(id) is None}
     known = database.copied & ids
     try:
         return send(known)
     except Error as error:
-        if database.is_local or error.code != "function_missing" or known == ids:
+        if database.is_local or error.code not in ("function_missing", "project_files_differ") or known == ids:
             raise
         missing = error
     try:

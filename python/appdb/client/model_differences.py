@@ -20,8 +20,6 @@ def refuse_different(base, target, database, models):
         return
     name = name_of_base(base)
     hint = f'See all differences: {name}.get_model_diff("{target}"). Change the tables: {name}.update_all("{target}")'
-    if not database.is_local:
-        hint = f"See all differences: cli schema diff app.py {target}. Change the tables: cli schema update app.py {target}"
     raise ConflictError("\n".join(told), hint, "schema_changed")
 
 

@@ -9,6 +9,7 @@ from appdb.declare.errors import Error, listed
 from appdb.declare.indexes import Embedding
 from appdb.declare.views import inherited_columns
 from appdb.expressions.expr import ColumnRef
+from appdb.queries.other_verbs import name_of_base
 
 
 @checked_methods
@@ -29,6 +30,11 @@ class ModelTable(Table):
                 "has_dependents",
             )
         super().rename_column(old_name, new_name)
+
+    def _missing_function_hint(self):
+        base = self._model.__mro__[1]
+        folder = self.path.rpartition("/")[0]
+        return f'Nothing was stored. Store the functions of the models: {name_of_base(base)}.update_all("{folder}")'
 
     def _readers(self, name):
         own = self.__appdb_table__

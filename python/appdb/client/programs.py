@@ -8,7 +8,7 @@ from io import BytesIO
 from appdb._folder import LIBRARY_FOLDER
 from appdb.appfile.sources import sha256_hex
 from appdb.declare.errors import Error
-from appdb.udfs.programs import PREFIX, of_pytest, place_of_id
+from appdb.udfs.programs import PREFIX, of_pytest, place_of_id, without_token
 from appdb.udfs.wrappers import reduced
 
 #: Of one function with all that it uses.
@@ -92,7 +92,8 @@ def import_folders():
 
 def _content(owner, modules=()):
     name = owner.__name__
-    pickled = _pickled(owner, name, modules)
+    # A program that runs again finds the functions of its columns.
+    pickled = without_token(_pickled(owner, name, modules))
     content = b"appdb %d.%d\n" % sys.version_info[:2] + pickled
     if len(content) <= _MOST_BYTES:
         return content

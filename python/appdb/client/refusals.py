@@ -77,7 +77,10 @@ def refused_rows(error, table, source, verb="inserted"):
     declared = table.__appdb_table__
     columns = {name: column for name, column in declared.columns.items() if column.is_stored and column.value is None}
     own = [{**field, "detail": _reason(field, table, columns)} for field in fields]
-    hint = source.hint(_parts(fields[0]["pointer"])[1]) if callable(source.hint) else source.hint or error.hint
+    hint = source.hint(_parts(fields[0]["pointer"])[1]) if callable(source.hint) else source.hint
+    if hint is None and error.code == "function_missing":
+        hint = table._missing_function_hint()
+    hint = hint or error.hint
     if hint is None or hint.startswith("The route takes"):
         is_unknown = any(_parts(field["pointer"])[1] not in (None, *columns) for field in fields)
         hint = f"The columns of {table.path} are {listed(columns)}." if is_unknown else "Correct them."

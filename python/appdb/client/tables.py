@@ -31,6 +31,10 @@ class Table:
     def _name(self):
         return self.__appdb_table__.model
 
+    def _missing_function_hint(self):
+        """What to do if a function of a column is missing; None for what the server says."""
+        return None
+
     # queries
 
     def where(self, condition=None, *more, **named):

@@ -15,6 +15,8 @@ from appdb.declare.constants import wire_value
 from appdb.declare.errors import AppFileError, Error, did_you_mean, listed
 from appdb.declare.types import display, manifest_type
 from appdb.expressions.expr import Expr, cast, null
+from appdb.kinds import rules
+from appdb.queries.query_nodes import refuse_constant
 from appdb.values import decoder
 
 #: Rows or keys in one request of an update or a delete.
@@ -33,7 +35,7 @@ class UpdateStatus:
         self.rows = rows
 
     def __repr__(self):
-        failed = f", {self.num_excs} failed cells" if self.num_excs else ""
+        failed = f", {self.num_excs} failed cell{'' if self.num_excs == 1 else 's'}" if self.num_excs else ""
         return f"<{self.verb} {self.num_rows} {'row' if self.num_rows == 1 else 'rows'}{failed}>"
 
 
@@ -170,7 +172,7 @@ def recompute(table, columns, errors_only, cascade, on_error):
         if name not in known:
             raise Error(
                 f"'{name}' is not a computed column of {table.path}.",
-                did_you_mean(name, known, f"Its computed columns are {listed(known)}."),
+                did_you_mean(name, known, f"Its computed columns are {listed(known)}." if known else "It has none."),
                 "column_not_found",
             )
     database = table.__appdb_database__
@@ -231,6 +233,7 @@ def _new_value(table, name, value):
 def _condition(table, where):
     if where is None or isinstance(where, str):
         return None
+    refuse_constant("where=", where, table)
     if not isinstance(where, Expr) or where._kind != "bool":
         raise Error(f"where= is a condition, not {where!r:.80}.", f"Compare a column: where={table._name}.n > 1")
     for ref in where._reads:
@@ -315,6 +318,8 @@ def decoded(row, refs):
     """A stored row as Python objects: a response has JSON."""
     found = {}
     for name, value in row.items():
-        kind = refs[name]._kind if name in refs else None
-        found[name] = decoder(kind)(value) if kind in ("timestamp", "date", "uuid") and value is not None else value
+        kind = refs[name]._kind if name in refs and value is not None else None
+        if kind == "binary":
+            value = rules(kind).from_literal(value, kind)
+        found[name] = decoder(kind)(value) if kind in ("timestamp", "date", "uuid") else value
     return found

@@ -17,6 +17,12 @@ _TOP = {
 }
 
 
+def _all():
+    """What `from appdb.functions import *` gives: functions, without those that would replace Python's own."""
+    import builtins
+
+    return [name for name in __dir__() if name not in _NAMESPACES and not hasattr(builtins, name)]
+
 
 def __dir__():
     from appdb._imports import load
@@ -28,6 +34,8 @@ def __dir__():
 def __getattr__(name):
     from appdb._imports import load
 
+    if name == "__all__":
+        return _all()
     if name in _NAMESPACES:
         return load(f"appdb.functions.{name}")
     if name.startswith("_"):

@@ -21,6 +21,21 @@ class ParameterRef(Expr):
         super().__init__(parameter.kind, parameter.nullable, node, parameter.name)
 
 
+class _QueryCall(Expr):
+    """A named query as a value of a column."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name):
+        if name in ("collect", "cursor", "head", "show", "tail"):
+            text = self._text.partition("(")[0]
+            raise AppFileError(
+                f"{text}() is the value of a column, which a row computes.",
+                f"Write a function without @db.query that returns the query, and run it: {text}().{name}()",
+            )
+        return super().__getattr__(name)
+
+
 class NamedQuery:
     """A query with an id of module and name. Called with columns it gives an expression: the list of its rows."""
 
@@ -80,7 +95,7 @@ class NamedQuery:
         given = {**dict(zip(places, positional)), **named}
         node = {"node": "query", "query": self.id, "args": {key: expr._node for key, expr in given.items()}}
         text = printed(name, positional, named)
-        return Expr("json", skips, node, text, parts=tuple(given.values()), function=self)
+        return _QueryCall("json", skips, node, text, parts=tuple(given.values()), function=self)
 
     def __repr__(self):
         return f"<query {self.id}>"

@@ -10,7 +10,7 @@ from appdb.declare.types import display
 from appdb.expressions.aggregates import is_aggregate
 from appdb.expressions.expr import ColumnRef, Expr, lift
 from appdb.kinds import rules
-from appdb.queries.query_nodes import TableNames, contains, default_name, unplaced, walk
+from appdb.queries.query_nodes import TableNames, contains, default_name, refuse_constant, unplaced, walk
 
 VERBS = frozenset("where select order_by limit group_by join distinct sample head tail count".split())
 _JOINS = {
@@ -55,6 +55,7 @@ class Query:
             )
         if more:
             raise AppFileError("where() takes one condition.", "Join them by &: where((A.x == 1) & (A.y == 2))")
+        refuse_constant("where()", condition, self._models[0])
         condition = _value("where", condition)
         if condition._kind != "bool":
             raise AppFileError(
@@ -380,6 +381,7 @@ def _join_condition(models, model, on, kind):
                 f"Write on={on._owner.model}.{on._name} == {model.__name__}.<column>",
             )
         on = on == other.ref
+    refuse_constant("on=", on, model)
     condition = _value("join", on)
     if condition._kind != "bool":
         raise AppFileError(f"on= is a condition, not {condition._text}.", "Compare columns of both models.")

@@ -2,7 +2,18 @@
 
 from itertools import chain, count
 
+from appdb.declare.errors import AppFileError
 from appdb.expressions.aggregates import is_aggregate
+
+
+def refuse_constant(where, value, model):
+    """Raises AppFileError for a bool in place of a condition: Python has evaluated `is None`, `in` or `not`."""
+    if type(value).__name__ in ("bool", "bool_"):
+        name = model.__name__
+        raise AppFileError(
+            f"{where} takes a condition, not the constant {value}. Python evaluates 'is', 'in', 'not' and 'and' itself.",
+            f"Compare a column of {name}. Test for null: {name}.column {'!=' if value else '=='} None.",
+        )
 
 
 class TableNames:

@@ -29,6 +29,11 @@ def place_of_id(id):
     return place if place.startswith(PREFIX) else None
 
 
+def without_token(data):
+    """Bytes with ids of functions, which are the same in each run of the program. Workers give functions other ids."""
+    return data if _token is None else data.replace(_token.encode(), b"0" * len(_token))
+
+
 def is_own(target):
     """Whether no other process can import a function or class by module and name."""
     name = target.__module__

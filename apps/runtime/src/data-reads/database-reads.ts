@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
+import { isProgramFunction } from "@appdb/contract/program-code";
 import type { queryRequestSchema } from "@appdb/contract/routes/data-queries";
 import { readCatalog } from "@appdb/engine/catalog/load-catalog";
 import { type DataQueryInput, MAX_READS, runDataQuery } from "@appdb/engine/data-queries/run-query";
@@ -61,13 +62,14 @@ export class DatabaseReads implements AsyncDisposable {
           in_flight: this.#inFlight,
           loadCatalog: () => readCatalog(sql),
           openFiles: () => rowFiles.describer(),
-          async code(query, called) {
+          async code(query, called, embeds) {
             const { functions, runtime_id: runtimeId } = await findCode(request, query, called);
             const used = functions.filter(({ id }) => called.includes(id));
-            const modules = [...new Set(used.map(({ module }) => module))];
+            const programs = embeds.filter(isProgramFunction);
+            const modules = [...new Set([...used.map(({ module }) => module), ...programs.map(moduleOf)])];
             const digests = used.map(({ digest, id }) => `${id} ${digest}`).sort();
             const key = createHash("sha256")
-              .update([runtimeId, ...digests].join("\n"))
+              .update([runtimeId, ...digests, ...programs].join("\n"))
               .digest("hex");
             const lease = await workers.lend(`${database}\n${key}`, () =>
               createRunner({ name: database, sql }, runtimeId, modules, refuseQueries),
@@ -104,6 +106,10 @@ export class DatabaseReads implements AsyncDisposable {
     });
     return this.#pool;
   }
+}
+
+function moduleOf(id: string): string {
+  return id.slice(0, id.indexOf(":"));
 }
 
 /** Only a computed column calls a query from a worker. */

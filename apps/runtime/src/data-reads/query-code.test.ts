@@ -1,11 +1,15 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { type ManifestFunction, manifestSchema } from "@appdb/contract/manifest";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { emptyManifest } from "../code/local-manifests.ts";
 import { hostedCode, localCode, refuseCallersCode } from "./query-code.ts";
 
 const PROGRAM = { pid: 1, modules: ["YQ=="] };
 const RUNTIME = { python: "python", python_source: "test", project_root: "/project", library_paths: [], env: {} };
-const NONE = { functions: [], resource_pools: [], runtime: null, program: null };
+const NONE = { functions: [], resource_pools: [], runtime: null, program: null, digests: null };
 
 test("a hosted database refuses functions of a program", () => {
   expect(() => refuseCallersCode({ ...NONE, program: PROGRAM })).toThrow(
@@ -32,6 +36,9 @@ test("a local query stores the functions of its program first", async () => {
   expect(stored).toEqual([["YQ=="]]);
 });
 
+const root = mkdtempSync(join(tmpdir(), "appdb-tree-"));
+afterAll(() => rmSync(root, { recursive: true }));
+
 const MODULE = `appdb_program_${"a".repeat(32)}`;
 const definition = (module: string): ManifestFunction =>
   manifestSchema.shape.functions.element.parse({
@@ -46,7 +53,7 @@ const definition = (module: string): ManifestFunction =>
 const [OF_PROGRAM, OF_PROJECT] = [definition(MODULE), definition("functions")];
 
 /** A hosted database with a table of this runtime, whose last update also called the program's function. */
-function hosted(runtimeId: string | null, isStored: boolean) {
+function hosted(runtimeId: string | null, isStored: boolean, digests: Record<string, string> | null = null) {
   const findCode = hostedCode({
     sql: { query: async () => ({ rows: [[runtimeId]] }) } as never,
     manifests: { applied: async () => ({ ...emptyManifest(), functions: [OF_PROJECT, OF_PROGRAM] }) },
@@ -54,11 +61,15 @@ function hosted(runtimeId: string | null, isStored: boolean) {
       returned: async () => undefined,
       find: (id) => (isStored && id === OF_PROGRAM.id ? { definition: OF_PROGRAM, files: null } : undefined),
     },
-    runtimes: { of: (tree) => ({ ...RUNTIME, project_root: tree ?? "none" }), save: (of) => `${of.project_root}/` },
+    runtimes: {
+      of: (tree) => ({ ...RUNTIME, project_root: tree ?? "none" }),
+      save: (of) => `${of.project_root}/`,
+      treeOf: () => root,
+    },
   });
   const query = { tables: [{ table: { id: 1, name: "docs" } }] } as unknown as Parameters<typeof findCode>[1];
   // a request may claim anything about functions
-  const code = { ...NONE, functions: [{ ...OF_PROGRAM, digest: "lie", name: "load" }] };
+  const code = { ...NONE, functions: [{ ...OF_PROGRAM, digest: "lie", name: "load" }], digests };
   return (...called: ManifestFunction[]) =>
     findCode(
       code,
@@ -76,6 +87,17 @@ test("a hosted query mixes functions of a program and of the project", async () 
     functions: [OF_PROJECT, OF_PROGRAM],
     runtime_id: "tree/app.py",
   });
+});
+
+test("a hosted query refuses code that differs from the caller's files", async () => {
+  writeFileSync(join(root, "functions.py"), "A = 1");
+  const digest = (text: string) => createHash("sha256").update(text).digest("hex");
+  const ask = (path: string, text: string) => hosted("tree/app.py", true, { [path]: digest(text) })(OF_PROJECT);
+  expect(await ask("functions.py", "A = 1")).toMatchObject({ runtime_id: "tree/app.py" });
+  const code = "project_files_differ";
+  await expect(ask("functions.py", "A = 2")).rejects.toMatchObject({ code, meta: { files: ["functions.py"] } });
+  await expect(ask("other.py", "A = 1")).rejects.toMatchObject({ code });
+  await expect(ask("../outside.py", "A = 1")).rejects.toMatchObject({ code });
 });
 
 test("a hosted query names no function that no living program has stored", async () => {

@@ -6,6 +6,7 @@ import type { BoundQuery } from "@appdb/engine/catalog/bind-query";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import type { SqlPool } from "@appdb/engine/ports";
 import type { z } from "zod";
+import { differingFiles, filesDiffer } from "../code/differing-files.ts";
 import type { ProgramCode } from "../code/program-code.ts";
 import type { LeasedFunction, ProgramLeases } from "../code/program-leases.ts";
 import { storeProgram } from "../code/program-processes.ts";
@@ -45,7 +46,7 @@ export interface HostedCodeDeps {
   readonly sql: SqlPool;
   readonly manifests: Pick<TreeManifests, "applied">;
   readonly programs: Pick<ProgramLeases, "find" | "returned">;
-  readonly runtimes: Pick<TreeRuntimes, "of" | "save">;
+  readonly runtimes: Pick<TreeRuntimes, "of" | "save" | "treeOf">;
 }
 
 /**
@@ -53,7 +54,7 @@ export interface HostedCodeDeps {
  * may change tables has stored. The request only names them.
  */
 export function hostedCode({ manifests, programs, runtimes, sql }: HostedCodeDeps): FindCode {
-  return async (_code, { tables }, called) => {
+  return async ({ digests }, { tables }, called) => {
     const wanted = called.filter(isProgramFunction);
     if (wanted.length > 0) await programs.returned(wanted);
     const leased = wanted.map((id) => programs.find(id) ?? refuseEnded(id));
@@ -66,15 +67,21 @@ export function hostedCode({ manifests, programs, runtimes, sql }: HostedCodeDep
     const isPlain = called.length === 0 && ids.every((id) => id === null);
     if (isPlain) return { functions: [], runtime_id: runtimes.save(runtimes.of(null), null) };
     let missing = ofProject[0] ?? "";
+    let differing: readonly string[] = [];
     for (const id of new Set(ids.filter((one) => one !== null))) {
       const { functions } = await manifests.applied(id);
       const known = new Set(functions.map((one) => one.id));
       const unknown = ofProject.find((one) => !known.has(one));
       if (unknown === undefined) {
+        differing = differingFiles(runtimes.of(runtimes.treeOf(id) ?? null).project_root, digests);
+        if (differing.length > 0) continue;
         const rest = functions.filter((one) => !isProgramFunction(one.id));
         return { functions: [...rest, ...ofPrograms], runtime_id: id };
       }
       missing = unknown;
+    }
+    if (differing.length > 0) {
+      throw filesDiffer(differing, `Upload them, and update the columns of ${names} that call them: cli db update`);
     }
     throw unknownFunction(
       missing,

@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { isProgramFunction, shownFunctionName } from "@appdb/contract/program-code";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
 import type { Handlers } from "../api/json-api.ts";
+import { differingFiles, filesDiffer } from "../code/differing-files.ts";
 import type { DatabasePodDeps } from "../composition/compose-database.ts";
 import { refuseCallersCode } from "../data-reads/query-code.ts";
 import { changeDatabase, readDefinition, readHistory, type TableChangeDeps } from "../databases/table-changes.ts";
@@ -25,6 +26,8 @@ export function tableChangeHandlers(
       refuseCallersCode({ ...request, runtime: null });
       await deps.disk.admit();
       await deps.ready();
+      const differing = differingFiles(files === null ? null : runtimes.of(files).project_root, request.digests);
+      if (differing.length > 0) throw filesDiffer(differing, `Upload them first: cli db update ${spec.uri}`);
       // what a request says of a program's function does not count
       const functions = request.functions.map((one) =>
         isProgramFunction(one.id) ? (programs.find(one.id)?.definition ?? refuseMissing(one.id)) : one,

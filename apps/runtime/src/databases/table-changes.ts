@@ -56,7 +56,16 @@ export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" |
  */
 export async function changeDatabase(
   deps: TableChangeDeps,
-  { change, dry_run: isDry, on_error: onError, program: _, project_root: projectRoot, runtime, ...code }: Request,
+  {
+    change,
+    digests: _digests,
+    dry_run: isDry,
+    on_error: onError,
+    program: _,
+    project_root: projectRoot,
+    runtime,
+    ...code
+  }: Request,
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<{ plan: SchemaPlan; manifest: Manifest | null }> {

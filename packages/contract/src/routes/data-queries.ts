@@ -19,6 +19,8 @@ export const requestCodeSchema = z.strictObject({
   runtime: runtimeSchema.nullable().default(null),
   /** Functions of the calling program that no module has. Hosted databases refuse them. */
   program: programSchema.nullable().default(null),
+  /** SHA-256 of the caller's project files that the functions use, by path. A hosted database compares them with its own. */
+  digests: z.record(z.string().max(1_000), z.string().length(64)).nullable().default(null),
 });
 
 /** A read by an expression tree. Tables are paths within the database: `docs`, `reports/docs`. It has no parameters. */

@@ -1,8 +1,10 @@
 import { AppError, appError } from "@appdb/contract/errors";
+import type { Expr } from "@appdb/contract/expressions";
 import type { Query } from "@appdb/contract/query";
 import type { EngineValue } from "@appdb/contract/types";
 import { type BoundQuery, bindQuery, expressionsOf } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
+import { resolveSimilarity } from "../catalog/similarities.ts";
 import { visit } from "../expressions/tree.ts";
 import type { DescribeFile } from "../kinds/results/describe-file.ts";
 import { ResultTooLarge, type SqlConnection, type SqlPool, type UdfRunner } from "../ports.ts";
@@ -34,9 +36,9 @@ export interface DataQueryDeps {
   readonly limits: QueryLimits;
   readonly in_flight: RowsInFlight;
   loadCatalog(): Promise<Catalog>;
-  /** Provides the code of a query that calls these functions, none for functions of the library alone.
-   *  @throws function_missing, invalid_request */
-  code(query: BoundQuery, functions: readonly string[]): Promise<QueryCode>;
+  /** Provides the code of a query that calls these functions, none for functions of the library alone. Its indexes
+   *  make vectors by `embeds`, which their tables name. @throws function_missing, invalid_request */
+  code(query: BoundQuery, functions: readonly string[], embeds: readonly string[]): Promise<QueryCode>;
   /** Called once for a result with media. */
   openFiles(): Promise<DescribeFile>;
 }
@@ -101,11 +103,12 @@ async function readOnce(
   result: ResultMessages,
 ): Promise<boolean> {
   const bound = bindQuery(named, findTable);
-  const called = calledFunctions(bound);
-  const early = called.length === 0 ? undefined : await deps.code(bound, called);
+  const called = functionsOf(expressionsOf(bound.query));
+  const embeds = functionsOf(bound.asked.map((asked) => resolveSimilarity(asked, bound.tables).vector));
+  const early = called.length === 0 ? undefined : await deps.code(bound, called, embeds);
   const functions = early?.functions ?? new Map<string, CatalogFunction>();
   const plan = planQuery(bound, { functions, mode: "forms", max_rows: Number.POSITIVE_INFINITY });
-  const code = early ?? (plan.reasons.length === 0 ? undefined : await deps.code(bound, called));
+  const code = early ?? (plan.reasons.length === 0 ? undefined : await deps.code(bound, called, embeds));
   const { in_flight, limits, sql } = deps;
   const udf = (): UdfRunner => {
     if (code === undefined) throw new TypeError("A query without functions asked for a worker.");
@@ -133,7 +136,7 @@ async function readOnce(
     if (!isValueRefusal(error)) throw explain(error);
   }
   // Python may accept a value that SQL refused.
-  const { udf: workers } = code ?? (await deps.code(bound, called));
+  const { udf: workers } = code ?? (await deps.code(bound, called, embeds));
   return await byRunner(workers);
 }
 
@@ -205,10 +208,10 @@ async function isCurrent(connection: SqlConnection, versions: ReadonlyMap<number
   return [...versions].every(([id, version]) => now.get(id) === version);
 }
 
-/** Ids of the application's functions that a query calls. */
-function calledFunctions({ query }: BoundQuery): readonly string[] {
+/** Ids of the application's functions that expressions call. */
+function functionsOf(expressions: readonly Expr[]): readonly string[] {
   const ids = new Set<string>();
-  for (const expr of expressionsOf(query)) {
+  for (const expr of expressions) {
     visit(expr, (node) => {
       if (node.node === "udf") ids.add(node.function);
       if ((node.node === "aggregate" || node.node === "window") && node.is_udf) ids.add(node.fn);

@@ -29,7 +29,7 @@ export function addColumns(
   if (twin !== undefined && (ifExists === "error" || (ifExists === "replace" && inherited !== undefined))) {
     throw appError("column_exists", {
       detail: `${path} has a column '${(ifExists === "error" ? twin : inherited)?.name}' already.`,
-      hint: "Give the new column another name.",
+      hint: `Give the new column another name${inherited === undefined ? ', or replace it: if_exists="replace"' : ""}.`,
       meta: { table: path, column: twin.name },
     });
   }

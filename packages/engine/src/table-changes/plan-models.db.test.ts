@@ -62,6 +62,17 @@ test("other tables of the folder stay, and a view may be over one of them", asyn
   expect((await catalog()).views.map(({ name }) => name)).toEqual(["many", "few"]);
 });
 
+test("renamed_from= keeps the values of a column, next to a new one", async () => {
+  await update([DOCS]);
+  await bench.execute({ text: "insert into docs (_row, id, title) values (gen_random_uuid(), 1, 'a')" });
+  const title = { ...aColumn("name", "string"), renamed_from: "title" };
+  const more = [ID, title, aColumn("n", "int", { nullable: true })];
+  const renamed = aTable("docs", more, { primary_key: ["id"] });
+  expect((await update([renamed])).plan.tables[0]?.ops).toMatchObject([{ op: "alter", name: "name" }, { op: "add" }]);
+  expect(await rows("select id, name from docs")).toEqual([["1", "a"]]);
+  expect((await update([renamed])).plan.tables).toEqual([]);
+});
+
 test("a change that loses values needs permission, and another that is refused changes nothing", async () => {
   await update([{ ...DOCS, columns: [...DOCS.columns, aColumn("n", "int", { nullable: true })] }]);
   await bench.execute({ text: "insert into docs (_row, id, title, n) values (gen_random_uuid(), 1, 'a', 7)" });

@@ -6,7 +6,6 @@ import { folderSchema } from "../target.ts";
 import { refuseManyColumns } from "../views/order-views.ts";
 import type { ChangeInput, Of } from "./change-step.ts";
 import { checkReads } from "./check-reads.ts";
-import { withoutOrigin } from "./edit-declaration.ts";
 import { columnsShown, declarationsAround, findStored, type Stored } from "./read-declaration.ts";
 
 export interface DeclaredTables {
@@ -37,7 +36,7 @@ export function declareModels(
 }
 
 function asDeclared({ rows_of: _rowsOf, ...table }: ManifestTable): ManifestTable {
-  return { ...table, columns: table.columns.map(withoutOrigin) };
+  return { ...table, columns: table.columns.map(({ view: _view, ...column }) => column) };
 }
 
 /** What views see of their bases, which are declared with them or stored. */

@@ -13,6 +13,16 @@ test("ids are version 7, unique, and sorted by creation", () => {
   for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
 });
 
+test("ids of a clock with fractions are sorted by creation", () => {
+  let now = 1_763_000_000_000;
+  const make = createUuid7(() => {
+    now += 0.01;
+    return now;
+  });
+  const ids = Array.from({ length: 1_000 }, make);
+  expect([...ids].sort()).toEqual(ids);
+});
+
 test("ids do not decrease when the clock goes back", () => {
   let now = 1_763_000_000_000;
   const make = createUuid7(() => now);

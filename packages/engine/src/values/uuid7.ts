@@ -23,7 +23,8 @@ export function createUuid7(now: () => number): MakeUuid7 {
       randomFillSync(pool);
       offset = 0;
     }
-    const ms = now();
+    // A clock that cannot be set has fractions, in which ids would not be ordered.
+    const ms = Math.floor(now());
     if (ms > lastMs) {
       lastMs = ms;
       // Half of the range is left for counting, so that a burst seldom borrows time.

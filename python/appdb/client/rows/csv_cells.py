@@ -6,6 +6,12 @@ from decimal import Decimal
 
 from appdb.client.rows.exact_numbers import json_number
 
+
+
+class Base64(str):
+    """Bytes in a file of texts, which the server decodes."""
+
+
 #: The command reads the same texts (packages/contract/src/clients/typed-values.ts).
 _WHOLE = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
@@ -21,7 +27,7 @@ def reader_of(column):
     kind = None if column is None else column._kind
     if kind == "string":
         return (lambda text: text or None) if column._nullable else lambda text: text
-    read = {"int": _int, "float": _float, "bool": _bool, "json": _json, "array": _array}.get(kind, str)
+    read = {"int": _int, "float": _float, "bool": _bool, "json": _json, "array": _array, "binary": Base64}.get(kind, str)
     return lambda text: None if text == "" else read(text)
 
 

@@ -63,7 +63,7 @@ class CsvFile:
                 if head == "" and text and self._naming.is_plain:
                     raise without_name(self._path, f"Line {line}", repr(text[:80]))
             elif text == "" and is_quoted is not None and takes_empty and is_quoted[at]:
-                row[name] = text
+                row[name] = read(text) if text else self._empty(name)
             else:
                 try:
                     row[name] = read(text)

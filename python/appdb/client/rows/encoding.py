@@ -63,12 +63,9 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
         number += 1
         if days:
             row = _with_days(row, days)
-        for name in binary:
-            if isinstance(row.get(name), (bytes, bytearray, memoryview)):
-                row = {**row, name: base64.b64encode(row[name]).decode()}
         try:
             _check_ints(row, ints)
-            text = encode(row)
+            text = encode(_with_base64(row, binary) if binary else row)
             for name in objects:
                 _check_keys(row.get(name))
             if has_exact(text):
@@ -81,7 +78,7 @@ def encoded_rows(rows, columns, is_frame, counted, number=0):
             problems = _problems(row, number, columns)
             if problems:
                 raise _wrong(problems, rows, number, columns, is_frame) from None
-            data = with_exact(encode(row)).encode()
+            data = with_exact(encode(_with_base64(row, binary))).encode()
         yield data
         counted(number)
 
@@ -95,6 +92,18 @@ def _with_days(row, names):
             day = value.date()
             if value == datetime.datetime(day.year, day.month, day.day):
                 found[name] = day
+    return {**row, **found} if found else row
+
+
+def _with_base64(row, names):
+    """A row whose bytes are texts. Raises ValueError for another text than one of a file."""
+    found = {}
+    for name in names:
+        value = row.get(name)
+        if type(value) is str:
+            raise ValueError
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            found[name] = base64.b64encode(value).decode()
     return {**row, **found} if found else row
 
 
@@ -166,6 +175,8 @@ def _problem(name, value, ref):
     changed = _changed(value, ref)
     if changed is not None:
         return f"{short_number(changed)} has more digits than a Float keeps. Round it, or store str(value) in a String column"
+    if type(value) is str and ref is not None and rules(ref._kind).column == _BYTES:
+        return "expected bytes, got str. Encode the text: value.encode()"
     try:
         _encode(value).encode()
         _check_keys(value)

@@ -82,9 +82,11 @@ def _plain(name):
     """A name of letters, digits and underscores that looks like the given one."""
     import unicodedata
 
+    from keyword import iskeyword
+
     text = unicodedata.normalize("NFKD", str(name)).encode("ascii", "ignore").decode().lower()
     made = re.sub(r"[^a-z0-9]+", "_", text).strip("_")
-    return made if made[:1].isalpha() else f"column_{made}".strip("_")
+    return made if made[:1].isalpha() and not iskeyword(made) else f"column_{made}".strip("_")
 
 
 def _kinds(first, given):

@@ -16,13 +16,13 @@ def row_body(connection, path, rows, refs, source, counted, query):
 
     `query`: that of a request without rows, which asks for frames of columns."""
     if source.total is not None and source.total < _MANY:
-        return _lines(rows, refs, source, counted), _LINES
+        return _whole(rows, refs, source, counted), _LINES
     make_pieces = source.pieces if rows is source.rows else None
     if make_pieces is None:
         first = list(islice(rows, _MANY))
         rows = chain(first, rows)
         if len(first) < _MANY:
-            return _lines(rows, refs, source, counted), _LINES
+            return _whole(rows, refs, source, counted), _LINES
     if not _takes_columns(connection, path, query):
         return _lines(rows, refs, source, counted), _LINES
     from appdb.client.rows import columns
@@ -48,6 +48,13 @@ def _takes_columns(connection, path, query):
         else:
             connection.takes_columns = True
     return connection.takes_columns
+
+
+def _whole(rows, refs, source, counted):
+    """The lines of few rows: bytes can be sent again. Many bytes are sent as they are made."""
+    blocks = _lines(rows, refs, source, counted)
+    first = list(islice(blocks, 2))
+    return chain(first, blocks) if len(first) > 1 else b"".join(first)
 
 
 def _lines(rows, refs, source, counted):

@@ -201,8 +201,10 @@ def _file(path, columns, naming):
 
         if extension == ".json":
             places.count_rows()
-            return Source(naming.rows(text_files.json_rows(path), columns, places), place=places)
-        return Source(naming.rows(text_files.line_rows(path, places), columns, places), place=places)
+            rows = naming.rows(text_files.json_rows(path), columns, places)
+        else:
+            rows = naming.rows(text_files.line_rows(path, places), columns, places)
+        return Source(_with_base64(rows, columns), place=places)
     from appdb.client.rows import sheets
 
     if extension == ".parquet":
@@ -211,7 +213,15 @@ def _file(path, columns, naming):
         naming.columns(schema.names, path, columns)
         rows = naming.rows(_arrow_file_rows(parquet, path, columns, naming), columns)
         return Source(rows, parquet.metadata.num_rows, True, types=_types(schema, naming))
-    return Source(sheets.excel_rows(path, naming, places, columns), place=places)
+    return Source(_with_base64(sheets.excel_rows(path, naming, places, columns), columns), place=places)
+
+
+def _with_base64(rows, columns):
+    """Rows of a file, in which texts of binary columns are base64."""
+    binary = [name for name, column in columns.items() if column._kind == "binary"]
+    if not binary:
+        return rows
+    return ({**row, **{name: Base64(row[name]) for name in binary if type(row.get(name)) is str}} for row in rows)
 
 
 def _csv(path, columns, naming, hint=None):

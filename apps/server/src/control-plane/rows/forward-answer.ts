@@ -9,13 +9,18 @@ import {
 } from "../../pods/pod-client.ts";
 
 const JSON_TYPE = "application/json";
+/** The failed cells of an insert that returns its rows. */
+const CELL_ERRORS = "x-cell-errors";
+const PRINTABLE = /^[ -~]{1,8192}$/;
 const STREAMS = ["application/x-ndjson", "application/msgpack"] as const;
 
 /** Sends the answer's bytes as data only: a pod's data comes from untrusted callers. */
 export async function forwardAnswer({ body, status }: PodAnswer, reply: FastifyReply): Promise<void> {
   const type = STREAMS.find((one) => body.headers["content-type"]?.startsWith(one) === true);
+  const failed = String(body.headers[CELL_ERRORS] ?? "");
   await reply
     .code(status)
+    .headers(PRINTABLE.test(failed) ? { [CELL_ERRORS]: failed } : {})
     .type(type ?? "application/json; charset=utf-8")
     .send(body);
 }

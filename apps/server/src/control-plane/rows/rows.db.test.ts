@@ -128,6 +128,19 @@ describe("tables and rows", () => {
     expect(JSON.stringify(asked?.headers)).not.toMatch(new RegExp(`hidden|${setup.member.token}`));
   });
 
+  test("are returned with the number of failed cells", async () => {
+    await using setup = await openDatabaseWithPod(server);
+    setup.pod.answer = (_asked, response) => {
+      response.writeHead(200, { "content-type": "application/json", "x-cell-errors": "m;rows=1" }).end('[{"m":null}]');
+    };
+    const answer = await server.ask("rowInsert", {
+      as: setup.member,
+      params: paramsOf(setup),
+      body: '[{"n":0}]',
+    } as never);
+    expect([answer.text, answer.headers.get("x-cell-errors")]).toEqual(['[{"m":null}]', "m;rows=1"]);
+  });
+
   test("are computed by the pod for callers that may write", async () => {
     await using setup = await openDatabaseWithPod(server);
     setup.pod.answer = (_asked, response) => sendJson(response, [{ n: 1 }]);
