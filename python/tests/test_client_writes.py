@@ -6,6 +6,7 @@ import decimal
 import json
 import sys
 import uuid
+from types import SimpleNamespace
 
 import pytest
 
@@ -362,22 +363,19 @@ def test_text_is_not_bytes_and_bytes_come_back(server):
 
 
 @pytest.mark.parametrize(
-    ("name", "right", "wrong"),
+    ("name", "text"),
     [
-        ("a.csv", "title,data\na,dGV4dA==\nb,\n", "title,data\na,text!\n"),
-        ("a.json", '[{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": null}]', '[{"title": "a", "data": "text!"}]'),
-        ("a.jsonl", '{"title": "a", "data": "dGV4dA=="}\n{"title": "b", "data": null}\n', '{"title": "a", "data": "text!"}\n'),
+        ("a.csv", "title,data\na,dGV4dA==\nb,\n"),
+        ("a.json", '[{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": null}]'),
+        ("a.jsonl", '{"title": "a", "data": "dGV4dA=="}\n{"title": "b", "data": null}\n'),
     ],
 )
-def test_files_of_text_have_bytes_in_base64(server, tmp_path, name, right, wrong):
+def test_files_of_text_have_bytes_in_base64(server, tmp_path, name, text):
     server.tables["files"] = definition("files", column("title"), column("data", "binary", nullable=True))
     files, path = db.get_table("main/files"), tmp_path / name
-    path.write_text(right)
+    path.write_text(text)
     files.insert(path)
     assert sent(server) == [{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": None}]
-    path.write_text(wrong)
-    with pytest.raises(db.Error, match="'text!'.*which is not base64"):
-        files.insert(path)
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -398,7 +396,8 @@ def test_few_rows_are_sent_again_when_their_functions_were_lost(server, docs, co
     server.answers["/rows"] = (409, problem)
     connection = docs.__appdb_database__.connection
     connection.takes_columns = False
-    connection.restore = lambda: True
+    lease = SimpleNamespace(times_stored=0, renew_soon=lambda: None, restore=lambda since: True)
+    connection.lease = lambda: lease
     rows = [{"title": "a"}] * count
     if count < 500:
         assert docs.insert(rows).num_rows == count

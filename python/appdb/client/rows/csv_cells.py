@@ -31,9 +31,11 @@ def reader_of(column):
     return lambda text: None if text == "" else read(text)
 
 
-def takes_empty_text(column):
-    """Whether `""` is a value of the column other than null."""
-    return column is None or column._kind in ("string", "binary")
+def empty_text(column):
+    """The value of `""` in the column; None if it means null."""
+    if column is not None and column._kind == "binary":
+        return Base64()
+    return "" if column is None or column._kind == "string" else None
 
 
 def _int(text):

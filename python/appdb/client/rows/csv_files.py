@@ -3,7 +3,7 @@
 import codecs
 import csv
 
-from appdb.client.rows.csv_cells import quoted_cells, reader_of, takes_empty_text
+from appdb.client.rows.csv_cells import empty_text, quoted_cells, reader_of
 from appdb.declare.errors import Error
 
 #: Maximum length of one value.
@@ -39,7 +39,7 @@ class CsvFile:
             heads = [head.strip() for head in heads]
             targets = self._naming.columns([head or None for head in heads], self._path, self._columns)
             refs = [self._columns.get(name) for name in targets]
-            cells = list(zip(heads, targets, map(reader_of, refs), map(takes_empty_text, refs)))
+            cells = list(zip(heads, targets, map(reader_of, refs), map(empty_text, refs)))
             number = 0
             while True:
                 start = reader.line_num + 1
@@ -58,12 +58,12 @@ class CsvFile:
 
     def _row(self, cells, values, line, is_quoted):
         row = {}
-        for at, ((head, name, read, takes_empty), text) in enumerate(zip(cells, values)):
+        for at, ((head, name, read, empty), text) in enumerate(zip(cells, values)):
             if name is None:
                 if head == "" and text and self._naming.is_plain:
                     raise without_name(self._path, f"Line {line}", repr(text[:80]))
-            elif text == "" and is_quoted is not None and takes_empty and is_quoted[at]:
-                row[name] = read(text) if text else self._empty(name)
+            elif text == "" and is_quoted is not None and empty is not None and is_quoted[at]:
+                row[name] = empty
             else:
                 try:
                     row[name] = read(text)

@@ -6,6 +6,7 @@ import os
 from appdb.client.rows.arrow_values import types_of
 from appdb.client.rows.frames import decoded_rows, has_arrow
 from appdb.client.refusals import Places, row_number
+from appdb.client.rows.csv_cells import Base64
 from appdb.client.rows.row_names import Naming, folded
 from appdb.declare.errors import Error, listed
 from appdb.kinds import rules
