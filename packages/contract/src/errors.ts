@@ -36,7 +36,7 @@ export const ERRORS = {
   export_refused: { status: 422, title: "The table of an export does not match its route" },
   schema_changed: { status: 409, title: "The table changed while the service was running" },
   database_unavailable: { status: 503, title: "PostgreSQL does not answer" },
-  commit_unknown: { status: 503, title: "The connection broke while the row was being committed" },
+  commit_unknown: { status: 503, title: "The connection broke before the outcome was known" },
   disk_full: { status: 507, title: "The disk is full" },
   overloaded: { status: 503, title: "Too many requests are waiting" },
   // media

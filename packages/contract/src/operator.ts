@@ -39,7 +39,9 @@ const operatedDatabaseSchema = z.object({
   state: z.string(),
   /** Names of services with their states. */
   services: z.record(z.string(), z.string()),
-  /** Why it failed. */
+  /** Why its services failed, or their last starts. */
+  service_failures: z.record(z.string(), z.object({ code: z.string(), detail: z.string() })).default({}),
+  /** Why it failed, or its last start. */
   failure: z.object({ code: z.string(), detail: z.string() }).nullable(),
   /** The next automatic retry. */
   retry_at: z.string().nullable(),

@@ -97,9 +97,12 @@ function connect(server: ControlPlaneAddress, credential: Credential): ControlCl
     const options =
       isUnstreamed && method !== "GET" ? { idempotency_key: randomUUID(), ...callOptions } : (callOptions ?? {});
     try {
-      return await send(options).catch((error: unknown) => {
-        if (isUnstreamed && isConnectionCut(error)) return send(options);
-        throw error;
+      return await send(options).catch(async (error: unknown) => {
+        if (!isUnstreamed || !isConnectionCut(error)) throw error;
+        return await send(options).catch((again: unknown) => {
+          // The second request did not arrive; the first may have.
+          throw isUnreachable(again) && !isUnreachable(error) ? error : again;
+        });
       });
     } catch (error) {
       throw explain(error, server, credential);
@@ -132,9 +135,13 @@ async function* explained<T>(
 
 /** The connection broke, so the result of the request is unknown. */
 function isConnectionCut(error: unknown): boolean {
-  if (!(error instanceof AppError) || error.code !== "server_unreachable") return false;
+  if (!(error instanceof AppError) || !(isUnreachable(error) || error.code === "commit_unknown")) return false;
   const { cause } = error;
   return cause instanceof Error && "code" in cause && (cause.code === "ECONNRESET" || cause.code === "EPIPE");
+}
+
+function isUnreachable(error: unknown): boolean {
+  return error instanceof AppError && error.code === "server_unreachable";
 }
 
 /** Names the source of a refused credential, because up to three may exist and only one was used. */

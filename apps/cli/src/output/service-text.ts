@@ -62,9 +62,14 @@ function factsOfHosted(service: HostedService): ServiceFacts {
     workers,
   } = service;
   const next = `cli service update ${appFile} cloud://${organization}:${database}`;
-  const error = failure === null ? null : `error: ${failure.detail}${failure.hint === null ? "" : `\n${failure.hint}`}`;
+  const error =
+    failure === null
+      ? null
+      : `error: ${failure.detail} (${failure.code})${failure.hint === null ? "" : `\nhint: ${failure.hint}`}`;
   const pending = updatePending ? `the database has newer files or another image: ${next}` : null;
-  const notes = [error, reason, certificateLines(service), pending].filter((note) => note !== null);
+  const notes = [error, reason === failure?.detail ? null : reason, certificateLines(service), pending].filter(
+    (note) => note !== null,
+  );
   return {
     facts: [
       release === null ? "no release is running" : `release ${release}`,

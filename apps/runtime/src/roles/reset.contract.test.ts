@@ -2,7 +2,9 @@ import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { HOME_PATHS } from "@appdb/contract/home";
 import { emptyHome, findLocalData } from "@appdb/postgres/homes/empty-home";
+import { stopLeftPostgres } from "@appdb/postgres/homes/stop-left";
 import { isProcessAlive } from "@appdb/system/processes/process-identity";
+import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findService, serveExample } from "../testing/example-service.ts";
@@ -48,4 +50,24 @@ test("empties a home without a daemon", { timeout: TIMEOUT }, async () => {
   writeFileSync(join(tested.home, HOME_PATHS.daemon), "{");
   await reset();
   expect(existsSync(join(tested.home, HOME_PATHS.postgres))).toBe(false);
+});
+
+test("stops the PostgreSQL of a killed daemon, and none of another home", { timeout: TIMEOUT }, async () => {
+  const client = await tested.startDaemon();
+  const stopLeft = (home: string) => stopLeftPostgres({ home, runtime_base: runtimeBase, log: createSilentLog() });
+  await client.call("databaseList", {});
+  const postgres = tested.findPostgres();
+  if (postgres === undefined) throw new Error("no PostgreSQL runs");
+  const { pid } = await client.call("health", {});
+  // The daemon has its PostgreSQL.
+  expect(await stopLeft(tested.home)).toBeUndefined();
+  process.kill(pid, "SIGKILL");
+  await eventually(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"));
+  const other = join(tested.home, "other");
+  mkdirSync(join(other, HOME_PATHS.postgres, "18"), { recursive: true });
+  writeFileSync(join(other, HOME_PATHS.postgres, "18", "postmaster.pid"), `${postgres.pid}\n`);
+  expect(await stopLeft(other)).toBeUndefined();
+  expect(await stopLeft(tested.home)).toBe(postgres.pid);
+  expect(isProcessAlive(postgres)).toBe(false);
+  expect(await stopLeft(tested.home)).toBeUndefined();
 });

@@ -69,10 +69,12 @@ export async function listOperatedDatabases(db: ControlDatabase, org: string | u
     select o.name as org, d.name, d.id, d.state, (d.usage ->> 'disk_bytes')::float8 as disk_bytes,
       (d.usage ->> 'disk_limit_bytes')::float8 as disk_limit_bytes,
       coalesce((d.usage ->> 'is_disk_full')::bool, false) as is_disk_full,
-      case when d.state = 'FAILED' then d.failure end as failure,
+      d.failure,
       case when d.state = 'FAILED' then d.retry_at end as at,
       coalesce((select jsonb_object_agg(s.name, s.state) from control.services s
-        where s.database_id = d.id and not s.is_pruned), '{}') as services
+        where s.database_id = d.id and not s.is_pruned), '{}') as services,
+      coalesce((select jsonb_object_agg(s.name, s.failure) from control.services s
+        where s.database_id = d.id and not s.is_pruned and s.failure is not null), '{}') as service_failures
     from control.databases d join control.organizations o on o.id = d.org_id
     where ${org === undefined ? sql`true` : sql`o.name = ${org}`} order by o.name, d.name`.execute(db);
   return rows.map(({ at, name, org, ...row }) => ({

@@ -61,8 +61,8 @@ export interface Transport<Answer extends Fetched = Fetched> {
   readonly fetch: FetchLike<Answer, any>;
   /** Called before each request, because sessions are refreshed. */
   headers(): Promise<Readonly<Record<string, string>>> | Readonly<Record<string, string>>;
-  /** The error of a request that did not reach the API, or (`hasBegun`) whose response broke. */
-  lost(route: Route, cause: unknown, hasBegun: boolean): Error;
+  /** The error of a request that did not reach the API, or whose response did not arrive or (`hasBegun`) broke. */
+  lost(route: Route, cause: unknown, hasBegun: boolean, params: Readonly<Record<string, string>>): Error;
   /** The error after the signal aborts; by default `interrupted`. */
   interrupted?(cause: unknown): Error;
   /** The error of a response that this API never sends. */
@@ -177,10 +177,10 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     };
     const url = transport.url + urlOf(route.path, input.params, input.query);
     const answer = await transport.fetch(url, init).catch((cause: unknown) => {
-      throw lost(route, signal, cause, false);
+      throw lost(route, signal, cause, input.params, false);
     });
     if (answer.status >= 200 && answer.status < 300) return answer;
-    const problem = parseProblem(await textOf(route, answer, signal));
+    const problem = parseProblem(await textOf(route, answer, signal, input.params));
     if (problem !== undefined) {
       const { peer } = transport;
       const request = `${route.method} ${route.path}`;
@@ -195,7 +195,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
 
   async function call(route: CheckedRoute, input: AnyInput, options: CallOptions = {}): Promise<unknown> {
     if (route.answers === "events") return await readEvents(route, input, options);
-    const text = await textOf(route, await open(route, input, options), options.signal);
+    const text = await textOf(route, await open(route, input, options), options.signal, input.params);
     if (text !== "") return check(route, parse(route, text));
     if (route.answer !== undefined && transport.check !== undefined)
       throw transport.failed(route, "the response is empty");
@@ -208,7 +208,7 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     const broken = (cause: unknown) => {
       const unfinished =
         signal?.aborted === true ? undefined : transport.unfinished?.(route, input.params ?? {}, cause);
-      return unfinished ?? lost(route, signal, cause);
+      return unfinished ?? lost(route, signal, cause, input.params);
     };
     for await (const line of jsonLines(route, answer, signal, broken)) {
       if (line.event === "progress") options.onProgress?.(line);
@@ -299,14 +299,25 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
     if (rest !== "") yield rest;
   }
 
-  async function textOf(route: CheckedRoute, answer: Fetched, signal: AbortSignal | undefined): Promise<string> {
+  async function textOf(
+    route: CheckedRoute,
+    answer: Fetched,
+    signal: AbortSignal | undefined,
+    params: AnyInput["params"],
+  ): Promise<string> {
     return await answer.text().catch((cause: unknown) => {
-      throw lost(route, signal, cause);
+      throw lost(route, signal, cause, params);
     });
   }
 
-  function lost(route: CheckedRoute, signal: AbortSignal | undefined, cause: unknown, hasBegun = true): Error {
-    if (signal?.aborted !== true) return transport.lost(route, cause, hasBegun);
+  function lost(
+    route: CheckedRoute,
+    signal: AbortSignal | undefined,
+    cause: unknown,
+    params: AnyInput["params"] = {},
+    hasBegun = true,
+  ): Error {
+    if (signal?.aborted !== true) return transport.lost(route, cause, hasBegun, params);
     return transport.interrupted?.(cause) ?? appError("interrupted", { detail: "The command was interrupted.", cause });
   }
 
@@ -326,8 +337,8 @@ export function createClient<A extends Api, Answer extends Fetched = Fetched>(
   // The conditional types of Client match the API's table; the compiler cannot verify that for an arbitrary name.
   const client: Client<Record<string, CheckedRoute>, Answer> = {
     call: (name, input, options) => call(routeOf(name), input, options) as Promise<never>,
-    text: async (name, input, options) =>
-      await textOf(routeOf(name), await open(routeOf(name), input, options), options?.signal),
+    text: async (name, input: AnyInput, options) =>
+      await textOf(routeOf(name), await open(routeOf(name), input, options), options?.signal, input.params),
     each: (name, input, options) => readEach(routeOf(name), input, options) as AsyncIterable<never>,
     follow: (name, input, after, signal) => readFeed(routeOf(name), input, after, signal) as AsyncIterable<never>,
     lines: (name, input, signal) => readLines(routeOf(name), input, signal) as AsyncIterable<never>,

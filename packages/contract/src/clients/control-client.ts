@@ -1,9 +1,11 @@
 import { appError } from "../errors.ts";
+import type { Route } from "../routes/api.ts";
 import type { CONTROL_API } from "../routes/control-api.ts";
 import { CONTROL_ROUTES, type ControlRouteName } from "../routes/control-paths.ts";
 import { CLIENT_VERSION_HEADER, VERSION } from "../version.ts";
 import { type AnswerOf, type Client, createClient, type FetchLike, type InputOf } from "./client.ts";
-import { lostWrite } from "./lost-write.ts";
+import { lookHosted } from "./look-again.ts";
+import { isBroken, lostChange } from "./lost-write.ts";
 
 export type ControlClient = Client<typeof CONTROL_API>;
 /** The input of a call: values of the path, the query, the body. */
@@ -23,19 +25,27 @@ export interface ControlClientOptions {
 
 /**
  * Makes a client of the control plane. Responses are not checked: the server checks what it sends. A call may throw
- * server_unreachable when nothing listens at the address, or server_failed for a response that is not from a control
- * plane.
+ * server_unreachable when nothing listens at the address, commit_unknown for a change whose response was lost, or
+ * server_failed for a response that is not from a control plane.
  */
 export function createControlClient(options: ControlClientOptions): ControlClient {
   const { credential, fetch: fetchLike = fetch, url, url_source: source } = options;
+  const unfinished = ({ method, path }: Route, { db, org }: Readonly<Record<string, string>>, cause?: unknown) =>
+    appError("server_failed", {
+      detail: `The connection ended before ${method} ${path} did: the database or the server stopped or restarted. It is unknown whether the update was applied.`,
+      hint: `See its state and the jobs that continue: cli db status cloud://${org}:${db}; cli jobs list cloud://${org}:${db}`,
+      meta: { url, source },
+      cause,
+    });
   return createClient<typeof CONTROL_API>(CONTROL_ROUTES, {
     url,
     fetch: fetchLike,
     headers: async () => ({ [CLIENT_VERSION_HEADER]: VERSION, ...(await credential()) }),
-    lost: (route, cause, hasBegun) => {
-      const { method, path } = route;
-      const write = lostWrite(url || "the server", route, cause);
-      if (write !== undefined) return write;
+    lost: (route, cause, hasBegun, params) => {
+      const { answers, method, path } = route;
+      if (answers === "events" && isBroken(cause)) return unfinished(route, params, cause);
+      const change = lostChange(url || "the server", route, cause, () => lookHosted(route, params));
+      if (change !== undefined) return change;
       const meta = { url, source, request: `${method} ${path}` };
       if (hasBegun) {
         return appError("server_unreachable", {
@@ -59,13 +69,7 @@ export function createControlClient(options: ControlClientOptions): ControlClien
         meta: { url, source },
         cause,
       }),
-    unfinished: ({ method, path }, { db, org }, cause) =>
-      appError("server_failed", {
-        detail: `The connection ended before ${method} ${path} did: the database or the server stopped or restarted. It is unknown whether the update was applied.`,
-        hint: `See its state and the jobs that continue: cli db status cloud://${org}:${db}; cli jobs list cloud://${org}:${db}`,
-        meta: { url, source },
-        cause,
-      }),
+    unfinished,
     ends_by_signal: true,
     peer: {
       name: url === "" ? "The server" : `The server at ${url}`,

@@ -3,7 +3,8 @@ import type { LOCAL_API } from "../routes/local-api.ts";
 import { LOCAL_ROUTES } from "../routes/local-paths.ts";
 import { CLIENT_VERSION_HEADER, VERSION } from "../version.ts";
 import { type Client, createClient, type FetchLike } from "./client.ts";
-import { lostWrite } from "./lost-write.ts";
+import { lookLocal } from "./look-again.ts";
+import { lostChange } from "./lost-write.ts";
 
 export type LocalClient = Client<typeof LOCAL_API>;
 
@@ -16,7 +17,7 @@ export interface LocalClientOptions {
 
 /**
  * Makes a client of the daemon on 127.0.0.1:`port`. Responses are not checked: the daemon has the same version. A call
- * may throw daemon_not_running when nothing listens, or daemon_failed when the connection broke or the response is not
+ * may throw daemon_not_running when nothing listens, commit_unknown for a change whose response was lost, or daemon_failed when the connection broke or the response is not
  * from a daemon.
  */
 export function createLocalClient({ port, token, fetch: fetchLike = fetch }: LocalClientOptions): LocalClient {
@@ -35,9 +36,12 @@ export function createLocalClient({ port, token, fetch: fetchLike = fetch }: Loc
     url: `http://127.0.0.1:${port}`,
     fetch: fetchLike,
     headers: () => ({ authorization: `Bearer ${token}`, [CLIENT_VERSION_HEADER]: VERSION }),
-    lost: (route, cause) => {
+    lost: (route, cause, _hasBegun, params) => {
       if (!isRefused(cause)) {
-        return lostWrite("the daemon", route, cause) ?? failed(route, "the connection broke", cause);
+        const broke = failed(route, "the connection broke", cause);
+        // The callers of events say what continues.
+        if (route.answers === "events") return broke;
+        return lostChange("the daemon", route, cause, () => lookLocal(route, params)) ?? broke;
       }
       return appError("daemon_not_running", {
         detail: `No daemon responds on 127.0.0.1:${port}.`,

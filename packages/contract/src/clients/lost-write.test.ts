@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { CONTROL_ROUTES, type ControlRoute } from "../routes/control-paths.ts";
 import type { FetchLike } from "./client.ts";
 import { createControlClient } from "./control-client.ts";
 import { createLocalClient } from "./local-client.ts";
@@ -45,4 +46,51 @@ test("a read, and a write without a connection, changed nothing", async () => {
   await expect(read).rejects.toMatchObject({ code: "server_unreachable" });
   const write = hosted(failing("ECONNREFUSED")).text("rowInsert", { params, sent: "{}" });
   await expect(write).rejects.toMatchObject({ code: "server_unreachable" });
+});
+
+test.each([
+  ["keyCreate", "cli key list -l --org acme. If it is there, give it a secret that you can read: cli key rotate"],
+  ["secretSet", "cli secret list acme"],
+  ["databaseSecretSet", "cli secret list cloud://acme:main"],
+  ["databaseRestart", "cli operations list --org acme --database main"],
+  ["serviceStop", "cli service list cloud://acme:main"],
+  ["mediaRemove", "cli media ls -r mediafs://acme:main/home"],
+  ["schemaPrune", "cli history cloud://acme:main"],
+  ["webhookCreate", "cli events --org acme"],
+  ["orgCreate", "cli org list"],
+] as const)("%s whose response is lost has an unknown outcome", async (name, look) => {
+  const { method, path } = CONTROL_ROUTES[name];
+  const lost = hosted(failing("ECONNRESET")).call(name, { params: { ...params, name: "x", service: "s" } } as never);
+  await expect(lost).rejects.toMatchObject({
+    code: "commit_unknown",
+    message: `The connection to https://acme.test broke before the answer: ${method} ${path} may or may not be done.`,
+    hint: expect.stringContaining(look),
+  });
+});
+
+test("a change of a table whose response is lost may continue", async () => {
+  const lost = hosted(failing("ECONNRESET")).call("tableChange", { params, body: {} as never });
+  await expect(lost).rejects.toMatchObject({ code: "server_failed", message: expect.stringContaining("unknown") });
+});
+
+test("a daemon that breaks off a change names the list to look at", async () => {
+  const client = createLocalClient({ port: 1, token: "t", fetch: failing("UND_ERR_SOCKET") });
+  await expect(client.call("databaseCreate", { body: {} as never })).rejects.toMatchObject({
+    code: "commit_unknown",
+    hint: "Look before you try again: cli db list --local",
+  });
+});
+
+test("a plan whose response is lost, and a change without a connection, changed nothing", async () => {
+  const plan = hosted(failing("ECONNRESET")).call("schemaPlan", { params, body: {} as never });
+  await expect(plan).rejects.toMatchObject({ code: "server_unreachable" });
+  const never = Object.assign(new Error("connect ETIMEDOUT"), { code: "ETIMEDOUT", syscall: "connect" });
+  const change = hosted(() => Promise.reject(never)).call("keyCreate", { params, body: {} as never });
+  await expect(change).rejects.toMatchObject({ code: "server_unreachable" });
+});
+
+test("requests that show or plan something are marked safe", () => {
+  const posts = Object.values<ControlRoute>(CONTROL_ROUTES).filter(({ method }) => method === "POST");
+  const shown = posts.filter(({ summary }) => /^(Show|List|Read|Explain|Run|Make addresses)/.test(summary));
+  expect(shown.filter((route) => route.is_safe !== true).map(({ path }) => path)).toEqual([]);
 });

@@ -1,7 +1,7 @@
 import { type AppError, appError } from "../errors.ts";
 import type { Route } from "../routes/api.ts";
 
-/** Errors of connections that were open. Others say that no connection was made, so nothing was written. */
+/** Errors of connections that were open, unless their `syscall` is `connect`. */
 const BROKEN = ["ECONNRESET", "ECONNABORTED", "EPIPE", "ETIMEDOUT", "UND_ERR_SOCKET"];
 
 /** What is unknown after a write of rows, and how its caller finds out, by the end of its path. */
@@ -31,11 +31,14 @@ const WRITES: readonly {
   },
 ];
 
+/** The part of a route that says what it does. */
+export type Request = Pick<Route, "method" | "path" | "is_safe">;
+
 /**
  * The error of a write of rows whose connection to `place` broke after the request was sent. Undefined for another
  * request, and when no connection was made.
  */
-export function lostWrite(place: string, { method, path }: Route, cause: unknown): AppError | undefined {
+export function lostWrite(place: string, { method, path }: Request, cause: unknown): AppError | undefined {
   const write = WRITES.find((one) => one.method === method && path.endsWith(`/tables/:table${one.end}`));
   if (write === undefined || !isBroken(cause)) return undefined;
   return appError("commit_unknown", {
@@ -46,8 +49,24 @@ export function lostWrite(place: string, { method, path }: Route, cause: unknown
   });
 }
 
-/** `fetch` wraps the system's error. */
-function isBroken(error: unknown): boolean {
+/**
+ * The same for any request that changes something. `look` says how its caller finds out; it is not called for rows.
+ */
+export function lostChange(place: string, route: Request, cause: unknown, look: () => string): AppError | undefined {
+  const write = lostWrite(place, route, cause);
+  if (write !== undefined || route.method === "GET" || route.is_safe === true || !isBroken(cause)) return write;
+  const request = `${route.method} ${route.path}`;
+  return appError("commit_unknown", {
+    detail: `The connection to ${place} broke before the answer: ${request} may or may not be done.`,
+    hint: look(),
+    meta: { request },
+    cause,
+  });
+}
+
+/** Whether the connection was open, so that the request may have arrived. `fetch` wraps the system's error. */
+export function isBroken(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  return ("code" in error && BROKEN.includes(String(error.code))) || isBroken(error.cause);
+  const wasOpen = !("syscall" in error && error.syscall === "connect");
+  return ("code" in error && BROKEN.includes(String(error.code)) && wasOpen) || isBroken(error.cause);
 }

@@ -14,6 +14,8 @@ export interface Route {
   readonly streams?: "application/x-tar" | "application/json" | "application/octet-stream";
   /** Takes text instead of JSON. */
   readonly takes?: "text/plain";
+  /** Not a GET, but it changes nothing that anyone sees: a lost response leaves nothing unknown. */
+  readonly is_safe?: true;
   /**
    * The form of a response that is not one JSON document. `lines`: streamed NDJSON, each line an `answer`. `events`:
    * NDJSON, `progress` lines, then exactly one `done` with the `answer`, or one `error`. `text`: text for Prometheus.

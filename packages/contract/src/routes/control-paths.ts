@@ -18,7 +18,7 @@ export interface ControlRoute extends Route, More {
   readonly summary: string;
 }
 
-interface More extends Pick<Route, "answers" | "streams"> {
+interface More extends Pick<Route, "answers" | "streams" | "is_safe"> {
   /** Keys with `manage` grants may also call it, for their granted services. */
   readonly by_grant?: true;
   /** Keys with an `access` grant for the whole database may also call it. */
@@ -31,8 +31,11 @@ const ORG = "/v1/orgs/:org";
 const DATABASE = `${ORG}/databases/:db` as const;
 const SERVICE = `${DATABASE}/services/:service` as const;
 const TREE = { body_bytes: TREE_BODY_BYTES } as const;
+const SAFE = { is_safe: true } as const;
+const SAFE_AND_TREE = { is_safe: true, body_bytes: TREE_BODY_BYTES } as const;
 const GRANT = { by_grant: true } as const;
 const ACCESS = { by_access: true } as const;
+const SAFE_ACCESS = { by_access: true, is_safe: true } as const;
 const GRANT_AND_TREE = { by_grant: true, body_bytes: TREE_BODY_BYTES } as const;
 
 const [get, post, put, patch, remove] = [line("GET"), line("POST"), line("PUT"), line("PATCH"), line("DELETE")];
@@ -116,7 +119,12 @@ export const CONTROL_ROUTES = {
   }),
 
   /** The effect of an update; changes nothing, also for a database that does not exist. */
-  databasePlan: post(`${DATABASE}/plan`, "database.update", "Show what an update of a database would do", TREE),
+  databasePlan: post(
+    `${DATABASE}/plan`,
+    "database.update",
+    "Show what an update of a database would do",
+    SAFE_AND_TREE,
+  ),
   /** Creates a database that does not exist. All blobs must have been uploaded (`blobs_missing`). */
   databaseUpdate: post(`${DATABASE}/update`, "database.update", "Update a database, or create it", TREE),
   /** All blobs of sent files must have been uploaded (`blobs_missing`). */
@@ -139,10 +147,20 @@ export const CONTROL_ROUTES = {
     answers: "lines",
   }),
 
-  blobMissing: post(`${ORG}/blobs/missing`, "database.update", "List the blobs that the organization lacks", TREE),
-  blobUpload: put(`${ORG}/blobs`, "database.update", "Upload blobs", { streams: "application/x-tar" }),
+  blobMissing: post(
+    `${ORG}/blobs/missing`,
+    "database.update",
+    "List the blobs that the organization lacks",
+    SAFE_AND_TREE,
+  ),
+  blobUpload: put(`${ORG}/blobs`, "database.update", "Upload blobs", { streams: "application/x-tar", is_safe: true }),
 
-  schemaPlan: post(`${DATABASE}/schema/plan`, "database.update", "Show what an update of the tables would do", TREE),
+  schemaPlan: post(
+    `${DATABASE}/schema/plan`,
+    "database.update",
+    "Show what an update of the tables would do",
+    SAFE_AND_TREE,
+  ),
   /** NDJSON: `progress` lines, then one `done` or `error`. */
   schemaApply: post(
     `${DATABASE}/schema/apply`,
@@ -158,7 +176,12 @@ export const CONTROL_ROUTES = {
     "Drop tables that the application file does not declare",
     TREE,
   ),
-  queryExplain: post(`${DATABASE}/queries/explain`, "database.update", "Explain a query of the application file", TREE),
+  queryExplain: post(
+    `${DATABASE}/queries/explain`,
+    "database.update",
+    "Explain a query of the application file",
+    SAFE_AND_TREE,
+  ),
 
   tableList: get(`${DATABASE}/tables`, "data.read", "List tables"),
   tableShow: get(`${DATABASE}/tables/:table`, "data.read", "Show a table"),
@@ -183,24 +206,30 @@ export const CONTROL_ROUTES = {
   ),
   programEnd: remove(`${DATABASE}/programs/:program`, "database.update", "Delete the functions of a program"),
   /** The rows of an expression tree, as messages. */
-  queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows" }),
+  queryRun: post(`${DATABASE}/query`, "data.read", "Run a query", { answers: "rows", is_safe: true }),
   /** The rows of a statement that a role which can only read runs, as messages. */
-  sqlRun: post(`${DATABASE}/sql`, "data.read", "Run SQL that reads", { answers: "rows" }),
+  sqlRun: post(`${DATABASE}/sql`, "data.read", "Run SQL that reads", { answers: "rows", is_safe: true }),
   /** A session of PostgreSQL's protocol, which lives as long as the response (psql.ts). */
-  psqlRead: post(`${DATABASE}/psql`, "data.read", "Open a session of psql that reads", { answers: "lines" }),
+  psqlRead: post(`${DATABASE}/psql`, "data.read", "Open a session of psql that reads", {
+    answers: "lines",
+    is_safe: true,
+  }),
   psqlWrite: post(`${DATABASE}/psql/write`, "data.write", "Open a session of psql that writes rows", {
     answers: "lines",
+    is_safe: true,
   }),
   /** A connection of a session, whose password its client sends to PostgreSQL. */
   psqlConnect: post(`${DATABASE}/psql/:session`, "data.read", "Connect to PostgreSQL in a session", {
     streams: "application/octet-stream",
     answers: "tunnel",
+    is_safe: true,
   }),
   /** Takes and returns the same as an insert route over the whole table: a row, an array, NDJSON. */
   rowInsert: post(`${DATABASE}/tables/:table/rows`, "data.write", "Insert rows", { streams: "application/json" }),
   /** Stores no row, but files that functions make are objects of the media store until they are collected. */
   rowCompute: post(`${DATABASE}/tables/:table/compute`, "data.write", "Compute rows and store none", {
     streams: "application/json",
+    is_safe: true,
   }),
   /** The bodies of these two are in data-writes.ts. */
   rowUpdate: patch(`${DATABASE}/tables/:table/rows`, "data.write", "Update rows", { streams: "application/json" }),
@@ -226,20 +255,18 @@ export const CONTROL_ROUTES = {
     "Delete the objects of the media store that no row and no name refers to",
     ACCESS,
   ),
-  mediaRead: post(`${DATABASE}/media/read`, "data.read", "Make addresses that files can be read from", ACCESS),
-  mediaWrite: post(`${DATABASE}/media/write`, "data.write", "Make addresses that files can be put to", ACCESS),
+  mediaRead: post(`${DATABASE}/media/read`, "data.read", "Make addresses that files can be read from", SAFE_ACCESS),
+  mediaWrite: post(`${DATABASE}/media/write`, "data.write", "Make addresses that files can be put to", SAFE_ACCESS),
 
   /** For all databases, or for `?database=`. */
   serviceList: get(`${ORG}/services`, "org.read", "List services", GRANT),
   /** `:service` is a path within the database: `ingest`, `reports/ingest`. */
   serviceShow: get(SERVICE, "org.read", "Show a service", GRANT),
   /** Uses the database's own project files, which must match the person's; changes nothing. */
-  servicePlan: post(
-    `${DATABASE}/services/plan`,
-    "service.update",
-    "Show what an update of services would do",
-    GRANT_AND_TREE,
-  ),
+  servicePlan: post(`${DATABASE}/services/plan`, "service.update", "Show what an update of services would do", {
+    ...GRANT_AND_TREE,
+    ...SAFE,
+  }),
   /** Makes a release for each service that changes and starts it. */
   serviceUpdate: post(
     `${DATABASE}/services/update`,
@@ -267,7 +294,7 @@ export const CONTROL_ROUTES = {
     `${SERVICE}/rollback/plan`,
     "service.update",
     "Show what a rollback to a previous release would do",
-    GRANT,
+    { ...GRANT, ...SAFE },
   ),
   /** Builds the image of a future update and reads the application file with it. Nothing that runs changes. */
   preparationBegin: post(
@@ -279,12 +306,13 @@ export const CONTROL_ROUTES = {
   /** All later changes to a database can be undone as one. */
   deployBegin: post(`${DATABASE}/deploys`, "database.update", "Begin a deployment"),
   /** Send it at least every half minute during a deployment. Until then no one can undo it or start another. */
-  deployAlive: post(`${DATABASE}/deploys/:id/alive`, "database.update", "Report that a deployment continues"),
+  deployAlive: post(`${DATABASE}/deploys/:id/alive`, "database.update", "Report that a deployment continues", SAFE),
   deployEnd: post(`${DATABASE}/deploys/:id/end`, "database.update", "Report that a deployment has ended"),
   deployRollbackPlan: post(
     `${DATABASE}/deploys/rollback/plan`,
     "database.update",
     "Show what undoing the last deployment would do",
+    SAFE,
   ),
   /** Send it again after its operations have ended, until it starts none. */
   deployRollback: post(`${DATABASE}/deploys/rollback`, "database.update", "Undo the last deployment"),
@@ -306,7 +334,12 @@ export const CONTROL_ROUTES = {
   serviceTraffic: get(`${SERVICE}/traffic`, "data.read", "Read a service's request counts, statuses and latencies"),
 
   errorList: get(`${DATABASE}/errors`, "data.read", "List computed cells that failed"),
-  recomputePlan: post(`${DATABASE}/recompute/plan`, "database.update", "Show what computing columns again would do"),
+  recomputePlan: post(
+    `${DATABASE}/recompute/plan`,
+    "database.update",
+    "Show what computing columns again would do",
+    SAFE,
+  ),
   /** NDJSON: `progress` lines, then one `done` or `error`. */
   recompute: post(`${DATABASE}/recompute`, "database.update", "Recompute columns", { answers: "events" }),
   jobList: get(`${DATABASE}/jobs`, "data.read", "List background jobs and their progress"),

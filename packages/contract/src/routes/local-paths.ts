@@ -6,20 +6,20 @@ export const LOCAL_ROUTES = {
   health: get("/v1/health"),
   /** The limits of services, as the daemon read them when it started. */
   limitList: get("/v1/limits"),
-  schemaPlan: post("/v1/schema/plan"),
+  schemaPlan: post("/v1/schema/plan", { is_safe: true }),
   /** Returns the plan after the update. */
   schemaApply: post("/v1/schema/apply", { answers: "events" }),
   /** The `ops` of the plan are the dropped tables; without a version, those that would be dropped. */
   schemaPrune: post("/v1/schema/prune"),
   /** Checks that the tables match the manifest, and fails with `schema_mismatch` otherwise. */
-  openTarget: post("/v1/targets/open"),
-  queryExplain: post("/v1/queries/explain"),
-  servicePlan: post("/v1/services/plan"),
+  openTarget: post("/v1/targets/open", { is_safe: true }),
+  queryExplain: post("/v1/queries/explain", { is_safe: true }),
+  servicePlan: post("/v1/services/plan", { is_safe: true }),
   /** Returns the plan after the update; waits until each started service is AVAILABLE or FAILED. */
   serviceApply: post("/v1/services/apply", { answers: "events" }),
   /** The `ops` of the plan are the dropped services; with `dry_run`, those that would be dropped. */
   servicePrune: post("/v1/services/prune"),
-  recomputePlan: post("/v1/recompute/plan"),
+  recomputePlan: post("/v1/recompute/plan", { is_safe: true }),
   /** When its client disconnects, the job continues. */
   recompute: post("/v1/recompute", { answers: "events" }),
   errors: get("/v1/errors"),
@@ -30,24 +30,28 @@ export const LOCAL_ROUTES = {
   mediaUsage: get("/v1/media/:db/usage"),
   mediaRemove: post("/v1/media/:db/remove"),
   mediaPrune: post("/v1/media/:db/prune"),
-  mediaRead: post("/v1/media/:db/read"),
-  mediaWrite: post("/v1/media/:db/write"),
+  mediaRead: post("/v1/media/:db/read", { is_safe: true }),
+  mediaWrite: post("/v1/media/:db/write", { is_safe: true }),
   /** Tables and rows of a local database. */
   tableList: get("/v1/databases/:db/tables"),
   tableShow: get("/v1/databases/:db/tables/:table"),
   rowList: get("/v1/databases/:db/tables/:table/rows"),
   rowShow: get("/v1/databases/:db/tables/:table/row"),
   rowCount: get("/v1/databases/:db/tables/:table/count"),
-  queryRun: post("/v1/databases/:db/query", { answers: "rows" }),
-  sqlRun: post("/v1/databases/:db/sql", { answers: "rows" }),
+  queryRun: post("/v1/databases/:db/query", { is_safe: true, answers: "rows" }),
+  sqlRun: post("/v1/databases/:db/sql", { is_safe: true, answers: "rows" }),
   /** A session of PostgreSQL's protocol, which lives as long as the response (psql.ts). */
-  psqlRead: post("/v1/databases/:db/psql", { answers: "lines" }),
-  psqlWrite: post("/v1/databases/:db/psql/write", { answers: "lines" }),
+  psqlRead: post("/v1/databases/:db/psql", { is_safe: true, answers: "lines" }),
+  psqlWrite: post("/v1/databases/:db/psql/write", { is_safe: true, answers: "lines" }),
   /** A connection of a session: the body has the client's bytes, the response those of PostgreSQL. */
-  psqlConnect: post("/v1/databases/:db/psql/:session", { streams: "application/octet-stream", answers: "tunnel" }),
+  psqlConnect: post("/v1/databases/:db/psql/:session", {
+    is_safe: true,
+    streams: "application/octet-stream",
+    answers: "tunnel",
+  }),
   /** A row, an array, or NDJSON: the same input and output as an insert route over the whole table. */
   rowInsert: post("/v1/databases/:db/tables/:table/rows", { streams: "application/json" }),
-  rowCompute: post("/v1/databases/:db/tables/:table/compute", { streams: "application/json" }),
+  rowCompute: post("/v1/databases/:db/tables/:table/compute", { streams: "application/json", is_safe: true }),
   /** The bodies of these two are in data-writes.ts. Handlers read them unparsed, for the digits of large integers. */
   rowUpdate: patch("/v1/databases/:db/tables/:table/rows", { streams: "application/json" }),
   rowDelete: post("/v1/databases/:db/tables/:table/rows/delete", { streams: "application/json" }),

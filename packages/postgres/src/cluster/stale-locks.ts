@@ -12,8 +12,8 @@ const END_ORPHAN = [
   { signal: "SIGKILL", wait_ms: 5_000 },
 ] as const;
 
-/** Lock file of a socket, and the socket. */
-const SOCKET_FILES = [".s.PGSQL.5432.lock", ".s.PGSQL.5432"];
+/** Next to it is its lock file. */
+const SOCKET = ".s.PGSQL.5432";
 
 /** The file is missing, or Windows is removing it. */
 const UNREADABLE = ["ENOENT", "EPERM", "EBUSY"];
@@ -31,17 +31,27 @@ export async function clearStaleLocks(
   log: Logger,
   send: SendToServer = sendSignal,
 ): Promise<void> {
-  const lock = join(dataFolder, "postmaster.pid");
-  const sockets = socketFolder === undefined ? [] : SOCKET_FILES.map((name) => join(socketFolder, name));
-  const orphan = [lock, ...sockets.slice(0, 1)]
-    .map((file) => findServer(readLockPid(file), dataFolder))
-    .find((found) => found !== undefined);
+  const files = lockFiles(dataFolder, socketFolder);
+  const orphan = findLeftServer(dataFolder, socketFolder);
   if (orphan !== undefined) {
     log.warn({ postgres_pid: orphan.pid }, "stopping a PostgreSQL that the previous start left");
     const hasEnded = await endProcess(orphan, END_ORPHAN, send);
     if (!hasEnded) log.error({ postgres_pid: orphan.pid }, "the PostgreSQL that the previous start left does not end");
   }
-  for (const file of [lock, ...sockets]) rmSync(file, { force: true });
+  for (const file of files) rmSync(file, { force: true });
+}
+
+/** The server that runs on this folder, by its lock files. */
+export function findLeftServer(dataFolder: string, socketFolder: string | undefined): ProcessIdentity | undefined {
+  return lockFiles(dataFolder, socketFolder)
+    .filter((file) => !file.endsWith(SOCKET))
+    .map((file) => findServer(readLockPid(file), dataFolder))
+    .find((found) => found !== undefined);
+}
+
+function lockFiles(dataFolder: string, socketFolder: string | undefined): string[] {
+  const sockets = socketFolder === undefined ? [] : [`${SOCKET}.lock`, SOCKET].map((name) => join(socketFolder, name));
+  return [join(dataFolder, "postmaster.pid"), ...sockets];
 }
 
 /** First lines of `postmaster.pid`. Undefined when the file is missing or incomplete. */

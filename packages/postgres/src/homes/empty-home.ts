@@ -43,14 +43,18 @@ export async function emptyHome({ home: given, log, runtime_base: runtimeBase }:
   for (const service of findServices(join(home, HOME_PATHS.services)))
     await requireEnd(service, END_SERVICE, "service");
   const runtimeFolder = nameRuntimeFolder(home, runtimeBase);
-  const postgres = join(home, HOME_PATHS.postgres);
-  for (const name of existsSync(postgres) ? readdirSync(postgres) : []) {
-    await clearStaleLocks(join(postgres, name), runtimeFolder, log);
-  }
+  for (const folder of clusterFolders(home)) await clearStaleLocks(folder, runtimeFolder, log);
   await removeFolder(runtimeFolder);
   // remove the lock last: until then a new daemon waits for it
   const others = LOCAL_DATA.filter((name) => name !== HOME_PATHS.locks);
   for (const name of [...others, HOME_PATHS.locks]) await removeFolder(join(home, name));
+}
+
+/** The folders of a home's clusters. A start that was cut short leaves files next to them. */
+export function clusterFolders(home: string): string[] {
+  const postgres = join(home, HOME_PATHS.postgres);
+  const found = existsSync(postgres) ? readdirSync(postgres, { withFileTypes: true }) : [];
+  return found.filter((entry) => entry.isDirectory()).map(({ name }) => join(postgres, name));
 }
 
 async function takeLock(home: string): Promise<void> {

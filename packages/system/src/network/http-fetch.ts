@@ -36,11 +36,16 @@ export const httpFetch: FetchLike<Fetched, SentBody> = async (url, { method, hea
     const giveUp = (ms: number, what: string) => setTimeout(() => sent.destroy(timeoutError(what, ms)), ms);
     let timer = giveUp(CONNECT_TIMEOUT_MS, "no connection");
     let isEnded = false;
+    let isConnected = false;
     const waitOn = (what: string) => {
       clearTimeout(timer);
       if (!isEnded) timer = giveUp(ANSWER_TIMEOUT_MS, what);
     };
     sent.on("socket", (socket) => {
+      const ready = url.startsWith("https:") ? "secureConnect" : "connect";
+      socket.once(ready, () => {
+        isConnected = true;
+      });
       socket.once("connect", () => {
         waitOn("no answer");
         // Distinguishes an event stream that is silent for hours from a server that vanished.
@@ -55,7 +60,8 @@ export const httpFetch: FetchLike<Fetched, SentBody> = async (url, { method, hea
     sent.on("error", (error) => {
       isEnded = true;
       clearTimeout(timer);
-      reject(error);
+      // Nothing was sent, as the callers of `isBroken` need to know.
+      reject(isConnected ? error : Object.assign(error, { syscall: "connect" }));
     });
     if (body === undefined || typeof body === "string") {
       sent.end(body);

@@ -6,9 +6,11 @@ interface StopResult {
   /** False when no daemon was running. */
   readonly stopped: boolean;
   readonly pid: number | null;
+  /** A PostgreSQL of the home that ran without a daemon, and was ended. */
+  readonly postgres_pid: number | null;
 }
 
-/** Returns after the process and PostgreSQL have ended. */
+/** Returns after the process and PostgreSQL have ended, also a PostgreSQL whose daemon was killed. */
 export const stop = defineCommand<Forced, [], StopResult>({
   brief: "Stop the daemon, its services and its PostgreSQL",
   examples: [
@@ -16,19 +18,33 @@ export const stop = defineCommand<Forced, [], StopResult>({
     ["cli daemon stop --json", "also return its process id, for a program"],
   ],
   parameters: NO_QUESTION,
-  run: async (ctx) => await stopDaemon(ctx),
-  render: (result, out) => {
-    out.line(
-      result.stopped ? `The daemon (process ${result.pid}) and its PostgreSQL have stopped.` : "No daemon runs.",
-    );
+  run: async (ctx) => {
+    const result = await stopDaemon(ctx);
+    return result.stopped ? result : { ...result, postgres_pid: await stopLeft(ctx) };
+  },
+  render: ({ pid, postgres_pid: left, stopped }, out) => {
+    if (stopped) out.line(`The daemon (process ${pid}) and its PostgreSQL have stopped.`);
+    else if (left === null) out.line("No daemon runs.");
+    else out.line(`No daemon runs. The PostgreSQL that a killed daemon left (process ${left}) has stopped.`);
   },
 });
+
+/** Its code is loaded only where no daemon runs. */
+async function stopLeft({ config }: Pick<Context, "config">): Promise<number | null> {
+  const { stopLeftPostgres } = await import("@appdb/postgres/homes/stop-left");
+  const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
+  return (
+    (await stopLeftPostgres({ home: config.home, runtime_base: config.daemon_env["XDG_RUNTIME_DIR"], log })) ?? null
+  );
+}
+
+function ignore(): void {}
 
 /** Stops the home's daemon and waits for its end. @throws daemon_failed when it does not end */
 export async function stopDaemon(ctx: Pick<Context, "daemon" | "signal">): Promise<StopResult> {
   const found = await ctx.daemon.find();
-  if (found === undefined) return { stopped: false, pid: null };
+  if (found === undefined) return { stopped: false, pid: null, postgres_pid: null };
   await found.client.call("stop", {}, { signal: ctx.signal });
   await ctx.daemon.waitUntilGone(found.file.pid);
-  return { stopped: true, pid: found.file.pid };
+  return { stopped: true, pid: found.file.pid, postgres_pid: null };
 }

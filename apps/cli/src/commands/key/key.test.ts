@@ -32,16 +32,18 @@ let who: typeof WHO;
 let taken: boolean;
 /** Idempotency keys of requests whose answer is lost. */
 let lost: string[];
+let losses: number;
 
 beforeEach(async () => {
   who = WHO;
   taken = false;
   lost = [];
+  losses = 1;
   const keys = [KEY, EDGE];
   project = await openHostedProject({
     raw: (request, response) => {
       const key = request.headers["idempotency-key"];
-      if (request.headers["x-api-key"] !== "sk_lossy" || lost.length > 0 || key === undefined) return false;
+      if (request.headers["x-api-key"] !== "sk_lossy" || lost.length >= losses || key === undefined) return false;
       lost.push(key.toString());
       response.destroy();
       return true;
@@ -180,6 +182,15 @@ describe("cli key create", () => {
     expect(ran).toMatchObject({ exit: 0, stdout: expect.stringContaining(SECRET) });
     expect(asked().map(({ headers }) => headers["idempotency-key"])).toEqual(lost);
     expect(lost).toHaveLength(1);
+  });
+
+  test("says what is unknown after two lost responses", async () => {
+    losses = 2;
+    const ran = await run("key create ci --org acme", { env: { SERVICE_API_KEY: "sk_lossy" } });
+    expect(ran.exit).toBe(1);
+    expect(ran.stderr).toContain("broke before the answer: POST /v1/orgs/:org/keys may or may not be done.");
+    expect(ran.stderr).toContain("hint: Look for the key: cli key list -l --org acme.");
+    expect(new Set(lost).size).toBe(1);
   });
 
   test("explains how to get an organization when there is none", async () => {

@@ -23,7 +23,8 @@ export function throughRestarts({ note, signal }: RetryContext, pausesS: readonl
         return answer;
       } catch (error) {
         const pauseS = pausesS[tries];
-        const isAway = error instanceof AppError && error.code === "server_unreachable";
+        const isAway =
+          error instanceof AppError && (error.code === "server_unreachable" || error.code === "commit_unknown");
         if (!isAway || !hasResponded || pauseS === undefined || signal.aborted) throw error;
         note(`The server does not respond. The next attempt is in ${pauseS} s.`);
         await sleep(pauseS * 1_000, undefined, { signal }).catch(() => undefined);

@@ -6,9 +6,11 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printChecks } from "../../output/checks-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { formatBytes } from "../../output/sizes.ts";
+import { takeAll } from "../account.ts";
 import { openData } from "../data/data-target.ts";
 import { OPTIONAL_TARGET } from "../parameters.ts";
 import { diskCheck, isNoAnswer } from "./home-disk.ts";
+import { hostedDatabaseCheck, hostedServiceCheck, localServiceCheck } from "./service-checks.ts";
 
 interface Health {
   readonly ok: boolean;
@@ -37,6 +39,9 @@ export const health = defineCommand<JsonFlag, [target?: string], Health>({
   exitCode: ({ ok }) => (ok ? EXIT.done : EXIT.failed),
 });
 
+/** The daemon restarts a PostgreSQL that has ended. */
+const POSTGRES_AWAY = "Wait half a minute. If it stays so, restart it: cli daemon restart";
+
 async function checkLocal(ctx: Context, target: Target | undefined): Promise<MachineCheck[]> {
   const { home } = ctx.config;
   const [found, space] = await Promise.all([ctx.daemon.find(), ctx.readDisk(home)]);
@@ -45,7 +50,7 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
     return [{ name: "daemon", ok: false, detail: "does not run", hint: "Start it: cli daemon start" }, ...disk];
   }
   const { client } = found;
-  const { pid, postgres, version } = found.health;
+  const { pid, version } = found.health;
   const isCurrent = version === VERSION;
   const checks: MachineCheck[] = [
     {
@@ -54,12 +59,6 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
       detail: `process ${pid}, version ${version}`,
       hint: isCurrent ? null : "Replace it: cli daemon restart",
     },
-    {
-      name: "postgres",
-      ok: postgres !== "down",
-      detail: postgres,
-      hint: postgres === "down" ? "See why in the log that this names: cli daemon status" : null,
-    },
     ...disk,
   ];
   const listed = await client.call("databaseList", {}, { signal: ctx.signal }).catch((error: unknown) => {
@@ -67,8 +66,10 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
     return error;
   });
   if (listed instanceof AppError) {
-    return [...checks, { name: "databases", ok: false, detail: listed.message, hint: listed.hint ?? null }];
+    const full = listed.code === "disk_full" ? listed.hint : undefined;
+    return [...checks, { name: "postgres", ok: false, detail: listed.message, hint: full ?? POSTGRES_AWAY }];
   }
+  checks.splice(1, 0, { name: "postgres", ok: true, detail: "up", hint: null });
   const { databases } = listed;
   if (target?.kind === "local") {
     const exists = databases.some(({ name }) => name === target.database);
@@ -82,11 +83,7 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
   for (const { name, services, views } of databases) {
     if (target?.kind === "local" && name !== target.database) continue;
     if (views !== 0) checks.push(...(await brokenViews(ctx, parseTarget(name))));
-    for (const service of services) {
-      const failed = service.state === "FAILED";
-      const hint = failed ? `See why: cli service logs ${service.name}` : null;
-      checks.push({ name: "service", ok: !failed, detail: `${service.name} ${service.state}`, hint });
-    }
+    checks.push(...services.map(localServiceCheck));
   }
   return checks;
 }
@@ -136,8 +133,9 @@ async function checkHosted(ctx: Context, target: Target & { readonly kind: "host
   if (database instanceof AppError) {
     return [{ name: "server", ok: false, detail: database.message, hint: database.hint ?? null }];
   }
-  const { failure, is_server_disk_full: isServerFull, pods, state, usage } = database;
-  const failed = state === "FAILED";
+  const query = { database: uri.database };
+  const services = await takeAll(client.each("serviceList", { params: { org: uri.organization }, query }));
+  const { is_server_disk_full: isServerFull, pods, state, usage } = database;
   const isFull = usage?.is_disk_full === true;
   // a sleeping database must not wake for its health
   const isAwake = state === "AVAILABLE" && pods.every((pod) => pod.state !== "FAILED" && pod.state !== "NOT_READY");
@@ -145,20 +143,17 @@ async function checkHosted(ctx: Context, target: Target & { readonly kind: "host
   return [
     { name: "server", ok: true, detail: server.url, hint: null },
     ...(isServerFull === true ? [SERVER_DISK] : []),
-    {
-      name: "database",
-      ok: !failed,
-      detail: failure === null ? state : `${state}: ${failure.detail}`,
-      hint: failed ? (failure?.hint ?? `Retry it: cli db retry ${uri.text}`) : null,
-    },
+    hostedDatabaseCheck(database),
     ...views,
+    ...services.map(hostedServiceCheck),
     ...pods.map((pod): MachineCheck => {
       const ok = pod.state !== "FAILED" && pod.state !== "NOT_READY";
       const reason = pod.reason === null ? "" : `: ${pod.reason}`;
       const hint = ok ? null : `See its log: cli db logs ${uri.text}`;
       return { name: "pod", ok, detail: `${pod.id} ${pod.state}${reason}`, hint };
     }),
-    ...(usage === null
+    // a disk of 0 B was not measured yet
+    ...(usage === null || usage.disk_bytes === 0
       ? []
       : [
           {

@@ -5,6 +5,7 @@ import { diskSpace } from "@appdb/system/files/disk-space";
 import { expect, test } from "vitest";
 import { DATABASE } from "../../testing/databases.ts";
 import { CONFIG, type DaemonAnswers, type FakeContext, runCli } from "../../testing/fake-context.ts";
+import { hostedService } from "../../testing/services.ts";
 
 const MAIN = {
   name: "main",
@@ -104,7 +105,8 @@ test("health names a view that has no rows, and fails", async () => {
   expect(local.exit).toBe(1);
   expect(local.stdout).toContain("FAILED  view      main/long has no rows: a column that it reads is gone\n");
   expect(local.stdout).toContain("or drop it: cli drop main/long");
-  const hosted = await runCli("health cloud://acme:main", { control: { databaseShow: HOSTED, tableList: list } });
+  const control = { databaseShow: HOSTED, serviceList: [], tableList: list };
+  const hosted = await runCli("health cloud://acme:main", { control });
   expect(hosted.stdout).toContain("cloud://acme:main/long has no rows");
 });
 
@@ -132,7 +134,9 @@ test("status and health of a PostgreSQL that does not answer say why", async () 
   const shown = await runCli("status", { client });
   expect(shown).toMatchObject({ exit: 0, stderr: "" });
   expect(shown.stdout).toContain("The disk has 1 MB left.\nFree space.\n");
-  expect((await runCli("health", { client })).stdout).toContain("FAILED  databases  The disk has 1 MB left.\n");
+  expect((await runCli("health", { client })).stdout).toMatch(
+    /FAILED +postgres +The disk has 1 MB left\.\n.*Free space\./,
+  );
 });
 
 test("health of a hosted database checks its state, pods and disk", async () => {
@@ -145,7 +149,7 @@ test("health of a hosted database checks its state, pods and disk", async () => 
     reason: "no answer",
     memory_bytes: null,
   };
-  const control = { databaseShow: { ...HOSTED, pods: [pod] } };
+  const control = { databaseShow: { ...HOSTED, pods: [pod] }, serviceList: [] };
   const ran = await runCli("health cloud://acme:main --json", { control });
   expect(ran.exit).toBe(1);
   expect(JSON.parse(ran.stdout).checks).toMatchObject([
@@ -160,6 +164,7 @@ test("health of a hosted database fails while the disk of its server is full", a
   const ran = await runCli("health cloud://acme:main", {
     control: {
       databaseShow: { ...HOSTED, usage: null, is_server_disk_full: true },
+      serviceList: [],
       tableList: { tables: [], folders: [] },
     },
   });
@@ -167,6 +172,35 @@ test("health of a hosted database fails while the disk of its server is full", a
   expect(ran.stdout).toContain("The server's disk is nearly full; writes are refused.");
   expect(ran.stdout).toContain("Its operator must free space.");
   expect(ran.stdout).not.toContain("Everything works.");
+});
+
+test("health of a hosted database names services that cannot start or do not serve yet", async () => {
+  const failure = { code: "schema_mismatch", detail: "docs has no column x.", hint: "cli schema update app.py" };
+  const usage = { ...HOSTED.usage, disk_bytes: 0, is_disk_full: false };
+  const services = [
+    hostedService({ state: "STARTING", failure }),
+    hostedService({ name: "b", state: "STARTING" }),
+    hostedService({ name: "c", state: "STOPPED" }),
+  ];
+  const ran = await runCli("health cloud://acme:main --json", {
+    control: { databaseShow: { ...HOSTED, usage, state: "STARTING" }, serviceList: services },
+  });
+  expect(ran.exit).toBe(1);
+  expect(JSON.parse(ran.stdout).checks).toMatchObject([
+    { name: "server", ok: true },
+    { name: "database", ok: false, detail: "STARTING" },
+    { ok: false, detail: "ingest STARTING: schema_mismatch: docs has no column x.", hint: failure.hint },
+    { ok: false, detail: "b STARTING", hint: expect.stringContaining("cli service list cloud://") },
+    { ok: true, detail: "c STOPPED", hint: null },
+  ]);
+});
+
+test("health fails while a local service starts", async () => {
+  const services = [{ name: "main/ingest", state: "STARTING" as const }];
+  const ran = await runCli("health", { client: { databaseList: async () => [{ ...MAIN, services, views: 0 }] } });
+  expect(ran.exit).toBe(1);
+  expect(ran.stdout).toContain("main/ingest STARTING");
+  expect(ran.stdout).toContain("Wait until it serves: cli service list main/ingest");
 });
 
 test("limits shows values in force, their settings and defaults", async () => {

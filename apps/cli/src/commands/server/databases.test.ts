@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
 import { runCli } from "../../testing/fake-context.ts";
 
-test("cli server databases marks a database whose disk is full", async () => {
+test("cli server databases names full disks and services that cannot start", async () => {
   const database = {
     uri: "cloud://acme:main",
     id: "d1",
     state: "AVAILABLE",
-    services: { ingest: "AVAILABLE" },
+    services: { ingest: "AVAILABLE", reports: "STARTING" },
+    service_failures: { reports: { code: "schema_mismatch", detail: "docs has no column x." } },
     failure: null,
     retry_at: null,
     disk_bytes: 983 * 2 ** 20,
@@ -20,6 +21,8 @@ test("cli server databases marks a database whose disk is full", async () => {
   expect(ran.stdout).toBe(`cloud://acme:main  AVAILABLE  id=d1
   FULL: 983 MiB of 1.0 GiB are used, and writes are refused
   /ingest  AVAILABLE
+  /reports  STARTING
+    schema_mismatch: docs has no column x.
 cloud://acme:other  AVAILABLE  id=d1
 `);
 });

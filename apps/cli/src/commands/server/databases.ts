@@ -10,7 +10,7 @@ interface Flags extends JsonFlag {
   readonly org?: string;
 }
 
-/** Lists all databases with their services, and reasons for FAILED ones. */
+/** Lists all databases with their services, and reasons for those that cannot start. */
 export const databases = defineCommand<Flags, [], OperatorAnswer<"databases">>({
   brief: "List all databases and services of the server with their states",
   examples: [
@@ -27,7 +27,7 @@ export const databases = defineCommand<Flags, [], OperatorAnswer<"databases">>({
 });
 
 function linesOf(database: OperatedDatabase): string[] {
-  const { failure, id, retry_at: retryAt, services, state, uri } = database;
+  const { failure, id, retry_at: retryAt, service_failures: failures, services, state, uri } = database;
   const lines = [`${uri}  ${state}  id=${id}`];
   if (database.is_disk_full) {
     const [used, limit] = [formatBytes(database.disk_bytes ?? 0), formatBytes(database.disk_limit_bytes ?? 0)];
@@ -35,6 +35,10 @@ function linesOf(database: OperatedDatabase): string[] {
   }
   if (failure !== null) lines.push(`  ${failure.code}: ${showControls(failure.detail)}`);
   if (retryAt !== null) lines.push(`  the server tries again at ${retryAt}`);
-  for (const [name, of] of Object.entries(services)) lines.push(`  /${name}  ${of}`);
+  for (const [name, of] of Object.entries(services)) {
+    lines.push(`  /${name}  ${of}`);
+    const reason = failures[name];
+    if (reason !== undefined) lines.push(`    ${reason.code}: ${showControls(reason.detail)}`);
+  }
   return lines;
 }

@@ -108,6 +108,13 @@ export function rateLimited(rate: number, retryAfterS: number): Error {
 export function notRunning(database: RoutedDatabase, service: RoutedService): Error {
   const uri = `${databaseUriOf(database.organization, database.name)}/${service.name}`;
   const isStopped = !service.is_wanted;
+  if (!isStopped && service.state !== "FAILED" && service.is_failing === true) {
+    return appError("service_not_available", {
+      detail: `The service ${uri} is ${service.state}: its last start failed, and the server tries again.`,
+      hint: `See the reason: cli service list ${uri}`,
+      meta: { state: service.state, retry_after_s: 30 },
+    });
+  }
   return appError("service_not_available", {
     detail: isStopped ? `The service ${uri} was stopped.` : `The service ${uri} is ${service.state}.`,
     hint:

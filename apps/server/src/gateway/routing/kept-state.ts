@@ -27,6 +27,7 @@ const databaseSchema = z.object({
       state: z.enum(SERVICE_STATES),
       instance: z.int().nullable(),
       is_wanted: z.boolean(),
+      is_failing: z.boolean().default(false),
       cors: serviceSchema.shape.cors,
     }),
   ),

@@ -13,6 +13,7 @@ export async function readRoutes(db: ControlDatabase, id?: string): Promise<Rout
           'id', s.id, 'name', s.name, 'state', s.state, 'instance', (s.observed ->> 'instance')::int,
           'cors', (select r.cors from control.releases r where r.service_id = s.id
             and r.number = coalesce(s.observed ->> 'release', s.desired ->> 'release')::int),
+          'is_failing', s.failure is not null,
           'is_wanted', coalesce((s.desired ->> 'is_running')::boolean, false)) order by s.name)
         from control.services s where s.database_id = d.id and not s.is_pruned), '[]') as services
     from control.databases d join control.organizations o on o.id = d.org_id

@@ -14,6 +14,8 @@ export interface RoutedService {
   readonly instance: number | null;
   /** Whether it should run while its database is awake. */
   readonly is_wanted: boolean;
+  /** Whether its last start failed. Absent in the saved state of an older gateway. */
+  readonly is_failing?: boolean | undefined;
   /** Origins whose pages may read its answers. Null or absent: it sets none. */
   readonly cors?: ManifestCors | null | undefined;
 }

@@ -43,7 +43,7 @@ export async function failStart<S extends Snapshot, Event extends string>(
   const { code, detail } = failure;
   const fallback = await policy.fallBack?.(deps, snapshot, failure);
   if (fallback !== undefined) return fallback;
-  const failedStarts = await countFailedStart(resource, deps, snapshot);
+  const failedStarts = await countFailedStart(resource, deps, snapshot, failure);
   if (failedStarts === undefined) return "moved";
   const pauseS = findPause(policy, failedStarts, code, snapshot.open.length > 0);
   if (pauseS === undefined) return await abandonStart(resource, policy, deps, snapshot, failure, failedStarts);

@@ -153,17 +153,26 @@ export async function begin(
   });
 }
 
-/** Counts consecutive failed starts, this one included. Undefined when the resource changed since the snapshot. */
+/**
+ * Counts consecutive failed starts, this one included, and stores its failure for people: the next start is tried later.
+ * Undefined when the resource changed since the snapshot.
+ */
 export async function countFailedStart(
   resource: AnyResource,
   { db }: Pick<ReconcileDeps, "db">,
   snapshot: Snapshot,
+  failure: OperationError,
 ): Promise<number | undefined> {
   return await db.transaction().execute(async (tx) => {
     if (!(await isUnchanged(resource, tx, snapshot))) return undefined;
     const { failed_starts: failedStarts } = await tx
       .updateTable(resource.table)
-      .set(({ eb }) => ({ failed_starts: eb("failed_starts", "+", 1) }))
+      // the gateway learns of changes that name the state
+      .set(({ eb }) => ({
+        failed_starts: eb("failed_starts", "+", 1),
+        failure: JSON.stringify(failure),
+        state: snapshot.row.state,
+      }))
       .where("id", "=", snapshot.row.id)
       .returning("failed_starts")
       .executeTakeFirstOrThrow();
