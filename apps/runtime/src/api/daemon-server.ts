@@ -7,7 +7,7 @@ import { LOCAL_ROUTES } from "@appdb/contract/routes/local-paths";
 import { listLimits } from "@appdb/contract/service-limits";
 import { CLIENT_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import { cancelJob } from "@appdb/engine/background/list-jobs";
-import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { loadDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
@@ -144,7 +144,7 @@ function jobHandlers(
 /** Services that still compute the recomputed columns by previous code. */
 async function findOutdated(deps: DaemonDeps, result: RecomputeResult): Promise<OutdatedService[]> {
   const { sql, target } = await openKnown(deps, parseTablePath(result.table).target.text);
-  const { functions } = await loadCatalog(sql);
+  const { functions } = await loadDefinitions(sql);
   const digests = new Map([...functions].map(([id, { digest }]) => [id, digest]));
   const columns = new Set([...result.columns, ...result.cascade]);
   const running = deps.services.present(target.text).filter(({ endpoint }) => endpoint !== null);

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import { isProgramFunction } from "@appdb/contract/program-code";
 import type { queryRequestSchema } from "@appdb/contract/routes/data-queries";
-import { readCatalog } from "@appdb/engine/catalog/load-catalog";
+import { readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { type DataQueryInput, MAX_READS, runDataQuery } from "@appdb/engine/data-queries/run-query";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { type QueryLimits, RowsInFlight } from "@appdb/engine/sql/query-limits";
@@ -60,7 +60,7 @@ export class DatabaseReads implements AsyncDisposable {
           sql,
           limits,
           in_flight: this.#inFlight,
-          loadCatalog: () => readCatalog(sql),
+          loadCatalog: () => readDefinitions(sql),
           openFiles: () => rowFiles.describer(),
           async code(query, called, embeds) {
             const { functions, runtime_id: runtimeId } = await findCode(request, query, called);

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { sqlRequestSchema } from "@appdb/contract/routes/data-queries";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
-import { readCatalog } from "@appdb/engine/catalog/load-catalog";
+import { readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { MAX_STATEMENTS, runSql, type SqlRunInput } from "@appdb/engine/data-queries/run-sql";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -69,7 +69,7 @@ export class SqlReads implements AsyncDisposable {
 
   async #grant(): Promise<Catalog> {
     const { database, sql } = this.#deps;
-    const catalog = await readCatalog(sql);
+    const catalog = await readDefinitions(sql);
     if (this.#granted !== catalog.version) await grantTables(sql, database, catalog.tables);
     this.#granted = catalog.version;
     return catalog;

@@ -3,7 +3,7 @@ import { parseTarget } from "@appdb/contract/names";
 import type { ImportedFile } from "@appdb/contract/routes/pod";
 import type { POD_API } from "@appdb/contract/routes/pod-api";
 import { listRuntimes } from "@appdb/engine/catalog/catalog-store";
-import { hasCatalog, readCatalog } from "@appdb/engine/catalog/load-catalog";
+import { hasCatalog, readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { findIncompatibilities } from "@appdb/engine/endpoints/check-tables";
 import { endOf } from "@appdb/http/mount-api";
 import type { Handlers } from "../api/json-api.ts";
@@ -64,7 +64,7 @@ export function schemaHandlers(
     },
     tablesCheck: async ({ body: { folders, manifest } }) => {
       await deps.ready();
-      const catalog = await readCatalog(deps.sql);
+      const catalog = await readDefinitions(deps.sql);
       return { hindrances: findIncompatibilities({ manifest, target: placeOf(deps, folders).text }, catalog) };
     },
     schemaApply: async ({ body: { files, app_file: appFile, folders, ...input } }) => {

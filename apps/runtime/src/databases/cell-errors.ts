@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { TableErrors } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogTable } from "@appdb/engine/catalog/catalog";
-import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { loadDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { conditionColumn, viewColumnName } from "@appdb/engine/catalog/sql-names";
 import { countErrors, listErrors } from "@appdb/engine/compute/list-errors";
 import type { SqlConnection } from "@appdb/engine/ports";
@@ -27,7 +27,7 @@ export async function findErrors(
   { target: text, table: name, column, limit }: ErrorsInput,
 ): Promise<TableErrors[]> {
   const { sql, target } = await open(text);
-  const catalog = await loadCatalog(sql);
+  const catalog = await loadDefinitions(sql);
   const inFolder = (of: string) => catalog.tables.filter((table) => table.folder === folderSchema(of));
   const tables = inFolder(target.text);
   if (name === undefined) return await countTables(sql, target.text, tables);

@@ -88,3 +88,61 @@ test("callers who read the list of tables at once share two runs, and a later on
   const { tables: listed } = (await app.inject("/tables")).json();
   expect(listed.map(({ path }: { readonly path: string }) => path)).toEqual(["more", "wide"]);
 });
+
+/** A pool that runs `between` once, behind the first load of the catalog. */
+function interrupted(sql: SqlPool, between: () => Promise<void>): SqlPool {
+  let isDone = false;
+  return new Proxy(sql, {
+    get: (target, name) => {
+      if (name === "query") {
+        return async (statement: Parameters<SqlPool["query"]>[0]) => {
+          const result = await target.query(statement);
+          if (!isDone && statement.text.includes("from appdb.tables")) {
+            isDone = true;
+            await between();
+          }
+          return result;
+        };
+      }
+      const value = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+async function twoTables() {
+  const tested = await openTestCatalog();
+  const column = aColumn("id", "int");
+  await tested.apply(aManifest({ tables: [aTable("docs", [column]), aTable("notes", [column])] }));
+  return tested;
+}
+
+async function rename(sql: SqlPool): Promise<void> {
+  await sql.transaction(async (connection) => {
+    await connection.query({ text: "alter table docs rename to texts" });
+    await connection.query({ text: "update appdb.tables set name = 'texts' where name = 'docs'" });
+  });
+}
+
+test("a read whose table is renamed behind its look into the catalog reads again", async () => {
+  for (const [table, outcome] of [
+    ["docs", { code: "table_not_found" }],
+    ["notes", { count: 0 }],
+  ] as const) {
+    await using tested = await twoTables();
+    const sql = interrupted(tested.sql, () => rename(tested.sql));
+    const { rowCount } = dataHandlers(async () => ({ sql, row_files: undefined as never, uri: "main" }));
+    const counting = rowCount({ params: { table }, query: {}, reply: undefined as never });
+    expect(await counting.catch((error: unknown) => error)).toMatchObject(outcome);
+  }
+});
+
+test("a read of a table does not wait for the lock of another", async () => {
+  await using tested = await twoTables();
+  const { rowCount } = dataHandlers(async () => ({ sql: tested.sql, row_files: undefined as never, uri: "main" }));
+  await tested.sql.transaction(async (connection) => {
+    await connection.query({ text: "lock table notes in access exclusive mode" });
+    const counted = await rowCount({ params: { table: "docs" }, query: {}, reply: undefined as never });
+    expect(counted).toEqual({ count: 0 });
+  });
+});

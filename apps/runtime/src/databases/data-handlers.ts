@@ -4,10 +4,11 @@ import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import type { DATA_SCHEMAS } from "@appdb/contract/routes/data-api";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { listFolders } from "@appdb/engine/catalog/folders";
-import { hasCatalog, readCatalog } from "@appdb/engine/catalog/load-catalog";
+import { hasCatalog, readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { conditionSql } from "@appdb/engine/conditions/condition-sql";
 import type { SqlPool } from "@appdb/engine/ports";
 import { countRows, findRow, findTable, listRows } from "@appdb/engine/queries/list-rows";
+import { readAgain } from "@appdb/engine/queries/read-again";
 import { parseRowOrder } from "@appdb/engine/queries/row-order";
 import { SharedAnswers } from "@appdb/engine/queries/shared-answers";
 import { folderSchema } from "@appdb/engine/target";
@@ -37,45 +38,50 @@ interface Query<Name extends "rowCount" | "rowList" | "rowShow" | "fileShow"> {
 interface OfTable {
   readonly table: string;
 }
+type OpenTable = DataSource & Awaited<ReturnType<typeof tableIn>>;
 
 /** The data API's routes that read, for each API that has them. `open` finds the database of a request. */
 export function dataHandlers<Params>(open: (params: Params) => Promise<DataSource>) {
   // A list of thousands of columns takes megabytes; concurrent requests share it.
   const lists = new SharedAnswers<Buffer>();
-  const openTable = async (params: Params & OfTable) => {
+  const readTable = async <T>(params: Params & OfTable, read: (of: OpenTable) => Promise<T>): Promise<T> => {
     const source = await open(params);
-    return { ...source, ...(await tableIn(source, params.table)) };
+    return await readAgain(async () => await read({ ...source, ...(await tableIn(source, params.table)) }));
   };
   return {
     tableList: async ({ params, reply }: Call<Params>) => {
       const { sql, uri } = await open(params);
-      await sendJson(reply, await lists.run(uri, () => describeAll(sql)));
+      await sendJson(reply, await lists.run(uri, () => readAgain(() => describeAll(sql))));
       return undefined as never;
     },
-    tableShow: async ({ params }: Call<Params & OfTable>) => {
-      const { catalog, sql, table } = await openTable(params);
-      const [described] = await describeTables(sql, catalog, [table]);
-      if (described === undefined) throw new TypeError("A table has no description.");
-      return described;
-    },
+    tableShow: async ({ params }: Call<Params & OfTable>) =>
+      await readTable(params, async ({ catalog, sql, table }) => {
+        const [described] = await describeTables(sql, catalog, [table]);
+        if (described === undefined) throw new TypeError("A table has no description.");
+        return described;
+      }),
     rowList: async ({ params, query, reply }: Call<Params & OfTable> & Query<"rowList">) => {
-      const { row_files: files, sql, table } = await openTable(params);
       const { cursor = null, limit, order_by: orderBy, where } = query;
-      const order = orderBy === undefined ? undefined : parseRowOrder(table, orderBy);
-      const page = await listRows(sql, table, { limit, cursor, order, where: conditionSql(table, where ?? null) });
-      const rows = await files.describe(page.rows.join(","));
-      await sendJson(reply, `{"rows":[${rows}],"next":${JSON.stringify(page.next)}}`);
+      const text = await readTable(params, async ({ row_files: files, sql, table }) => {
+        const order = orderBy === undefined ? undefined : parseRowOrder(table, orderBy);
+        const page = await listRows(sql, table, { limit, cursor, order, where: conditionSql(table, where ?? null) });
+        const rows = await files.describe(page.rows.join(","));
+        return `{"rows":[${rows}],"next":${JSON.stringify(page.next)}}`;
+      });
+      await sendJson(reply, text);
       return undefined as never;
     },
     rowShow: async ({ params, query: { key }, reply }: Call<Params & OfTable> & Query<"rowShow">) => {
-      const { path, row_files: files, sql, table } = await openTable(params);
-      await sendJson(reply, await files.describe(await findRow(sql, table, { key: readKey(key), text: path.text })));
+      const row = await readTable(params, async ({ path, row_files: files, sql, table }) =>
+        files.describe(await findRow(sql, table, { key: readKey(key), text: path.text })),
+      );
+      await sendJson(reply, row);
       return undefined as never;
     },
-    rowCount: async ({ params, query: { where } }: Call<Params & OfTable> & Query<"rowCount">) => {
-      const { sql, table } = await openTable(params);
-      return { count: await countRows(sql, table, conditionSql(table, where ?? null)) };
-    },
+    rowCount: async ({ params, query: { where } }: Call<Params & OfTable> & Query<"rowCount">) =>
+      await readTable(params, async ({ sql, table }) => ({
+        count: await countRows(sql, table, conditionSql(table, where ?? null)),
+      })),
     fileShow: async ({
       params,
       query: { token },
@@ -95,7 +101,7 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
 }
 
 async function describeAll(sql: SqlPool): Promise<Buffer> {
-  const catalog = await readCatalog(sql);
+  const catalog = await readDefinitions(sql);
   const tables = await describeTables(sql, catalog, readableTables(catalog));
   const folders = (await hasCatalog(sql)) ? await listFolders(sql) : [];
   return Buffer.from(JSON.stringify({ tables, folders }));
@@ -107,7 +113,7 @@ export async function tableIn(
   name: string,
 ): Promise<{ readonly catalog: Catalog; readonly table: ReadableTable; readonly path: TablePath }> {
   const path = parseTablePath(`${uri}/${name}`);
-  const catalog = await readCatalog(sql);
+  const catalog = await readDefinitions(sql);
   const tableName = { folder: folderSchema(path.target.text), name: path.table, text: path.text };
   return { catalog, table: findTable(readableTables(catalog), tableName), path };
 }

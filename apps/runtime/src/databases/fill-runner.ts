@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { MediaPlace } from "@appdb/contract/media-place";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
-import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { loadDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import type { JobDeps } from "@appdb/engine/jobs/job-deps";
 import type { Logger, QueryAnswerer, UdfRunner } from "@appdb/engine/ports";
@@ -44,7 +44,7 @@ export async function createFillRunner(
   const { createPythonWorkers } = await import("@appdb/python-runtime/workers/python-workers");
   const runtime = (await deps.programs?.extend(stored.runtime, modules, { for_job: true })) ?? stored.runtime;
   const { openMedia } = await import("../media/open-media.ts");
-  const { tables } = await loadCatalog(database.sql);
+  const { tables } = await loadDefinitions(database.sql);
   const media = openMedia({
     place: deps.mediaOf(database.name, runtime.env),
     env: runtime.env,

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { giveRuntime, tablesWithoutRuntime } from "@appdb/engine/catalog/give-runtime";
-import { hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { hasCatalog, loadDefinitions } from "@appdb/engine/catalog/load-catalog";
 import type { SqlPool } from "@appdb/engine/ports";
 import type { HostedChangeCode } from "../code/hosted-change-code.ts";
 import type { TreeRuntimes } from "../code/tree-runtimes.ts";
@@ -25,7 +25,7 @@ export async function giveFiles({ change_code: code, runtimes, sql }: GiveFilesD
   if (ids.length === 0 || !(await hasCatalog(sql))) return false;
   const waiting = await tablesWithoutRuntime(sql);
   if (waiting.size === 0) return false;
-  const { tables, views } = await loadCatalog(sql);
+  const { tables, views } = await loadDefinitions(sql);
   const given = tables.filter((table) => {
     if (!waiting.has(table.id)) return false;
     const text = JSON.stringify([table, views.filter((view) => view.table_id === table.id)]);

@@ -7,7 +7,7 @@ import type { FileCell } from "@appdb/contract/routes/data-api";
 import type { RouteAnswer } from "@appdb/engine/answers/answers";
 import { type FileRequest, fileAnswer } from "@appdb/engine/answers/file-answer";
 import { references, withReferences } from "@appdb/engine/answers/media-addresses";
-import { hasCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { hasCatalog, loadDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { AddressTokens } from "@appdb/media/files/address-tokens";
@@ -81,7 +81,7 @@ export class RowFiles implements AsyncDisposable {
 
   async #openNow(): Promise<OpenMedia> {
     const { env, log, place, printAddress, sql } = this.#deps;
-    const { tables } = await loadCatalog(sql);
+    const { tables } = await loadDefinitions(sql);
     const media = openMedia({
       // nothing is stored, so an invalid destination must not prevent reading
       place: { ...place, input: HOME_STORE, output: HOME_STORE },

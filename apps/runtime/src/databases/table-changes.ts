@@ -12,7 +12,7 @@ import type {
 } from "@appdb/contract/routes/table-changes";
 import { changedTables, makesDatabase } from "@appdb/contract/routes/table-changes";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
-import { emptyCatalog, hasCatalog, loadCatalog, readCatalog } from "@appdb/engine/catalog/load-catalog";
+import { emptyCatalog, hasCatalog, loadCatalog, readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { readSources } from "@appdb/engine/data-queries/read-sources";
 import type { SqlPool } from "@appdb/engine/ports";
 import { listHistory } from "@appdb/engine/schema/changes";
@@ -166,7 +166,7 @@ export async function readDefinition(
   text: string,
 ): Promise<z.input<typeof tableDefinitionSchema>> {
   const path = parseTablePath(`${uri}/${text}`);
-  const catalog = await readCatalog(sql);
+  const catalog = await readDefinitions(sql);
   const definition = declarationOf(catalog, requireStored(catalog, path));
   const readable = readSources(catalog).get(text)?.columns;
   return {

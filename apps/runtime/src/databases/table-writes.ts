@@ -7,7 +7,7 @@ import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { logOfPeople } from "@appdb/engine/answers/answers";
 import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
-import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
+import { loadDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { insertServices } from "@appdb/engine/endpoints/table-routes";
@@ -243,7 +243,7 @@ async function open(
   const declared = runtimeId === null ? emptyManifest() : await manifests.applied(runtimeId, target);
   // another file's update may have taken over a table
   const own = await tablesOfRuntime(sql, folderSchema(target), runtimeId);
-  const catalog = await loadCatalog(sql);
+  const catalog = await loadDefinitions(sql);
   const all = declaredTables(catalog, folderSchema(target), own, declared.tables);
   const withoutCode = runtimeId === null ? withoutCodeOf(all) : new Map<string, string>();
   const tables = all.filter(({ name }) => !withoutCode.has(name));

@@ -5,7 +5,7 @@ import { HOME_STORE } from "@appdb/contract/media-place";
 import { parseLocalTarget, serviceText } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { LocalDatabase, LocalDeletion, ServiceRecord } from "@appdb/contract/routes/local";
-import { readCatalog } from "@appdb/engine/catalog/load-catalog";
+import { readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
 import { removeFolder } from "@appdb/system/files/remove-folder";
@@ -87,7 +87,7 @@ export async function deleteLocalDatabase(
   const inTerminals = await listConnectedServices(postgres.dsn(database));
   if (inTerminals.length > 0) throw servedInTerminal(database, inTerminals);
   const open = await databases.find(database);
-  const catalog = open === undefined ? undefined : await readCatalog(open.sql);
+  const catalog = open === undefined ? undefined : await readDefinitions(open.sql);
   const tables =
     open === undefined || catalog === undefined ? [] : await describeTables(open.sql, catalog, catalog.tables);
   const deletion = {

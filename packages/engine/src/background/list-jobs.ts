@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { JobRecord } from "@appdb/contract/jobs";
-import { JOBS_CHANNEL, loadCatalog } from "../catalog/load-catalog.ts";
+import { JOBS_CHANNEL, loadDefinitions } from "../catalog/load-catalog.ts";
 import { shownNames } from "../catalog/sql-names.ts";
 import type { JobError } from "../jobs/job-store.ts";
 import { findRelatedRebuilds } from "../jobs/related-rebuilds.ts";
@@ -104,7 +104,7 @@ async function cancelWithRelated(sql: SqlConnection, id: string): Promise<boolea
   const [tableId, columnIds] = rows[0] ?? [];
   if (tableId == null || columnIds == null) return false;
   const job = { id, table_id: Number(tableId), column_ids: JSON.parse(columnIds) as number[] };
-  const { open } = await findRelatedRebuilds(sql, (await loadCatalog(sql)).tables, job);
+  const { open } = await findRelatedRebuilds(sql, (await loadDefinitions(sql)).tables, job);
   await sql.query({
     text: "update appdb.jobs set is_cancelled = true where id = any($1::uuid[]) and state in ('queued', 'running')",
     values: [open.map((one) => one.id)],

@@ -24,14 +24,26 @@ export async function hasCatalog(sql: SqlConnection): Promise<boolean> {
   return isThere;
 }
 
-/** Loads the catalog. It is empty when no update has made tables in the database, and nothing is created. */
-export async function readCatalog(sql: SqlConnection): Promise<Catalog> {
-  return (await hasCatalog(sql)) ? await loadCatalog(sql) : emptyCatalog();
+/** Loads the definitions. They are empty when no update has made tables in the database, and nothing is created. */
+export async function readDefinitions(sql: SqlConnection): Promise<Catalog> {
+  return (await hasCatalog(sql)) ? await loadDefinitions(sql) : emptyCatalog();
 }
 
-/** Loads the whole catalog of a database that has one, all folders, in one statement and so in one snapshot. */
+/**
+ * Loads the whole catalog of a database that has one, all folders, in one statement and so in one snapshot. It looks into
+ * every table, which waits for changes of any, and fails for one that moves meanwhile: only plans need that.
+ */
 export async function loadCatalog(sql: SqlConnection): Promise<Catalog> {
-  const { rows } = await sql.query({ text: LOAD, name: "appdb.load_catalog" });
+  return await load(sql, "appdb.load_catalog", ", 'has_rows', appdb.has_rows(t.folder, t.name)");
+}
+
+/** Loads the catalog without `has_rows`: no change of a table disturbs it. */
+export async function loadDefinitions(sql: SqlConnection): Promise<Catalog> {
+  return await load(sql, "appdb.load_definitions", "");
+}
+
+async function load(sql: SqlConnection, name: string, more: string): Promise<Catalog> {
+  const { rows } = await sql.query({ text: loadSql(more), name });
   const [version, tables, functions, views] = rows[0] ?? [];
   const loaded = JSON.parse(functions ?? "[]") as CatalogFunction[];
   return {
@@ -43,13 +55,13 @@ export async function loadCatalog(sql: SqlConnection): Promise<Catalog> {
 }
 
 /** Keys are those of the types in catalog.ts. catalog-store.ts writes these rows. */
-const LOAD = `
+const loadSql = (more: string) => `
 select s.version,
   (select json_agg(json_build_object(
     'id', t.id, 'folder', t.folder, 'name', t.name, 'version', t.version, 'model', t.model, 'comment', t.comment,
     'custom_metadata', t.custom_metadata, 'primary_key', to_json(t.primary_key),
     'has_default_idxs', t.has_default_idxs, 'identity', t.identity, 'renamed_from', t.renamed_from,
-    'project', t.project, 'rows_of', t.rows_of, 'has_rows', appdb.has_rows(t.folder, t.name),
+    'project', t.project, 'rows_of', t.rows_of${more},
     'columns', (
       select json_agg(json_build_object(
         'id', c.id, 'name', c.name, 'type', c.type, 'nullable', c.nullable, 'primary_key', c.primary_key,

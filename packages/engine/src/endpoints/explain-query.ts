@@ -3,7 +3,7 @@ import type { Manifest, ManifestQuery } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import type { QueryExplanation } from "@appdb/contract/routes/local";
 import { bindQuery } from "../catalog/bind-query.ts";
-import { readCatalog } from "../catalog/load-catalog.ts";
+import { readDefinitions } from "../catalog/load-catalog.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { toSqlText } from "../kinds/values.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -36,7 +36,7 @@ export interface ExplainInput {
 export async function explainQuery(sql: SqlConnection, declared: ExplainInput): Promise<QueryExplanation> {
   const input = { ...declared, manifest: lowerViews(declared.manifest) };
   const named = findQuery(input.manifest, input.query);
-  const catalog = await readCatalog(sql);
+  const catalog = await readDefinitions(sql);
   checkTables(input, catalog);
   const bound = bindQuery(named, (name) => declaredTable(input, catalog, name));
   const functions = new Map(input.manifest.functions.map((fn) => [fn.id, fn]));

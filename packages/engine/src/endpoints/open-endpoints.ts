@@ -8,7 +8,7 @@ import { BackgroundRoutes, compileJobRoutes } from "../background/background-rou
 import { collectBackground } from "../background/background-store.ts";
 import { hasBackground } from "../background/describe-background.ts";
 import type { BackgroundRunner } from "../background/run-background.ts";
-import { readCatalog } from "../catalog/load-catalog.ts";
+import { readDefinitions } from "../catalog/load-catalog.ts";
 import { compileManifestChecks } from "../kinds/json-checks.ts";
 import { collectMedia } from "../media/collect-media.ts";
 import type { OpenApiDocument } from "../openapi/schemas.ts";
@@ -127,7 +127,7 @@ export async function openEndpoints(deps: EndpointsDeps, declared: EndpointsInpu
   const input = { ...declared, manifest: lowerViews(declared.manifest) };
   const services = input.services.map((name) => findService(input.manifest, name));
   for (const service of services) checkRoutes(input.manifest, service);
-  const catalog = await readCatalog(deps.sql);
+  const catalog = await readDefinitions(deps.sql);
   checkTables({ ...input, is_started: true }, catalog);
   const checks = await compileManifestChecks(input.manifest);
   const tables = haveHandlers(services) ? tableService(input.manifest) : undefined;

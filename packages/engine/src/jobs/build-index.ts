@@ -1,7 +1,7 @@
 import type { CatalogIndex, CatalogTable } from "../catalog/catalog.ts";
 import { bumpCatalog, deleteIndex, lockCatalog } from "../catalog/catalog-store.ts";
 import { createIndex, dropIndex } from "../catalog/ddl.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import type { SqlConnection } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { buildGraph } from "./build-graph.ts";
@@ -16,7 +16,7 @@ import { retireIndex } from "./retire-index.ts";
  * is used until the job ends.
  */
 export async function buildIndex(deps: JobDeps, job: Job, signal: AbortSignal): Promise<void> {
-  const catalog = await loadCatalog(deps.sql);
+  const catalog = await loadDefinitions(deps.sql);
   const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
   const index = table?.indexes.find((candidate) => candidate.id === job.index_id);
   if (table === undefined || index === undefined) {

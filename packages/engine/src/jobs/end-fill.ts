@@ -9,7 +9,7 @@ import {
   restoreColumn,
 } from "../catalog/catalog-store.ts";
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
 import { isRetyped, shadowsOf } from "../catalog/shadow-columns.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
@@ -65,7 +65,7 @@ export async function finishFill(
 
 /** The computed columns of iterator views, and of views over them, whose rows columns of a job have made. */
 async function columnsOfMadeRows(sql: SqlConnection, ids: readonly number[]): Promise<readonly number[]> {
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   const found = new Set(ids);
   for (let before = -1; before !== found.size; ) {
     before = found.size;
@@ -81,7 +81,7 @@ async function columnsOfMadeRows(sql: SqlConnection, ids: readonly number[]): Pr
 
 /** A row has the error of a failed cell in the rows that it makes. Forgets those whose cells have values now. */
 async function forgetMended(sql: SqlConnection, tableId: number): Promise<void> {
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   let view = tables.find(({ id }) => id === tableId);
   while (view?.rows_of != null) {
     const { folder, rows_of: rowsOf } = view;
@@ -118,7 +118,7 @@ async function failOnce(
   isPutBack: boolean,
 ): Promise<void> {
   await lockCatalog(sql);
-  const catalog = await loadCatalog(sql);
+  const catalog = await loadDefinitions(sql);
   const table = catalog.tables.find((candidate) => candidate.id === job.table_id);
   const related = await findRelatedRebuilds(sql, catalog.tables, job);
   const error = withRelated(cause, related);

@@ -1,6 +1,6 @@
 import type { AppError } from "@appdb/contract/errors";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { isShadow, shadowedName, shadowsOf } from "../catalog/shadow-columns.ts";
 import { shownRowKey } from "../catalog/shown-values.ts";
 import { columnLabel, viewOfRows } from "../catalog/sql-names.ts";
@@ -21,7 +21,7 @@ const ROW = "_row";
 /** The error for people about the row that ended a fill. */
 export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFailed): Promise<JobError> {
   const { error, column } = failure;
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   const table = tables.find((candidate) => candidate.id === job.table_id);
   const row = table === undefined ? [] : await readRowKey(sql, table, tables, failure.row);
   const [done, total] = await countDone(sql, job);
@@ -61,7 +61,7 @@ export async function explainRowFailure(sql: SqlPool, job: Job, failure: RowFail
 
 /** The error for people about a fill or recompute that stopped because the database must not grow. */
 export async function outOfSpace(sql: SqlPool, job: Job, error: AppError): Promise<JobError> {
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   const table = tables.find(({ id }) => id === job.table_id);
   const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
   const [done, total] = await countDone(sql, job);
@@ -81,7 +81,7 @@ export async function explainInterruptions(
   job: Job,
   { row, attempts }: { readonly row: string | undefined; readonly attempts: number },
 ): Promise<JobError> {
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   const table = tables.find(({ id }) => id === job.table_id);
   const added = table?.columns.filter(({ id, state }) => job.column_ids.includes(id) && state === "filling") ?? [];
   const key = table === undefined || row === undefined ? [] : await readRowKey(sql, table, tables, row);
@@ -184,7 +184,7 @@ function describeRemaining(job: Job, added: string | null, done: number): string
 
 /** The error of a cancelled job, which says what happens to its columns. */
 export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
-  const table = (await loadCatalog(sql)).tables.find(({ id }) => id === job.table_id);
+  const table = (await loadDefinitions(sql)).tables.find(({ id }) => id === job.table_id);
   const own = table?.columns.filter(({ id }) => job.column_ids.includes(id)) ?? [];
   const isNew = ({ state }: CatalogColumn) => state === "filling";
   const isPutBack = job.on_error === "abort";

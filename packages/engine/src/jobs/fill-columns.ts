@@ -1,4 +1,4 @@
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { type Clock, SqlError } from "../ports.ts";
 import { readAgain, storeRows } from "./fill-batch.ts";
 import { type FillContext, JobLost } from "./fill-context.ts";
@@ -68,7 +68,7 @@ export async function fillColumns(
   signal: AbortSignal,
   options: FillOptions = {},
 ): Promise<void> {
-  const catalog = await loadCatalog(deps.sql);
+  const catalog = await loadDefinitions(deps.sql);
   const fill = planFill(catalog, job, options);
   if (fill === undefined) return;
   if (fill.at_once !== null) await deps.admit?.();
@@ -91,7 +91,7 @@ export async function fillColumns(
 
 /** The identity of the first row that a fill or recompute has not written. */
 export async function firstRowLeft(deps: Pick<JobDeps, "sql">, job: Job): Promise<string | undefined> {
-  const fill = planFill(await loadCatalog(deps.sql), job);
+  const fill = planFill(await loadDefinitions(deps.sql), job);
   if (fill === undefined) return undefined;
   return (await readNext({ deps, fill }, fill.main, job.cursor, 1)).ids[0];
 }
@@ -211,6 +211,6 @@ async function storeByPython(context: FillContext, python: FillMode, rows: Store
 /** A missing column or table: if the tables have changed, reading the job again shows what is left to do. */
 async function toJobLost({ sql }: Pick<JobDeps, "sql">, fill: Fill, error: unknown): Promise<unknown> {
   if (!(error instanceof SqlError) || !["42703", "42P01"].includes(error.sqlstate)) return error;
-  const { version } = await loadCatalog(sql);
+  const { version } = await loadDefinitions(sql);
   return version === fill.catalog_version ? error : new JobLost("the table changed", { cause: error });
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { bumpCatalog, insertColumn, lockCatalog } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { newShadows, shadowOf } from "../catalog/shadow-columns.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { madeRowsIn } from "../expressions/made-rows.ts";
@@ -44,7 +44,7 @@ export async function openShadows(deps: JobDeps, job: Job, signal: AbortSignal):
   if (job.kind === "close_pending") return job;
   return whenTableIsFree(deps.sql, signal, async (connection) => {
     await lockCatalog(connection);
-    const table = (await loadCatalog(connection)).tables.find(({ id }) => id === job.table_id);
+    const table = (await loadDefinitions(connection)).tables.find(({ id }) => id === job.table_id);
     const makers = (table?.columns ?? []).filter(({ id, state, computed }) => {
       return job.column_ids.includes(id) && state === "ready" && computed !== null && madeRowsIn(computed.expr);
     });

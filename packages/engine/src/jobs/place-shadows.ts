@@ -1,7 +1,7 @@
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { deleteColumn, deleteIndex, markBuilding, storeExpression, storeType } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { columnsIn } from "../catalog/operations.ts";
 import { isRetyped, SHADOWS, type Shadow, settledTable, shadowsOf } from "../catalog/shadow-columns.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
@@ -37,7 +37,7 @@ export async function placeShadows(
 ): Promise<Placed | undefined> {
   // It has only completed the shadows of some rows, for the job that fills them.
   if (job.kind === "close_pending") return undefined;
-  const catalog = await loadCatalog(sql);
+  const catalog = await loadDefinitions(sql);
   const table = catalog.tables.find(({ id }) => id === job.table_id);
   const fill = planFill(catalog, job, options);
   if (table === undefined || fill === undefined) return undefined;
@@ -170,7 +170,7 @@ export async function dropPlaced(
   dropped: readonly string[],
   signal: AbortSignal,
 ): Promise<void> {
-  const table = (await loadCatalog(sql)).tables.find(({ id }) => id === job.table_id);
+  const table = (await loadDefinitions(sql)).tables.find(({ id }) => id === job.table_id);
   if (table === undefined) return;
   const { rows } = await sql.query({
     text: `select attname from pg_catalog.pg_attribute where attrelid = to_regclass($1) and attnum > 0

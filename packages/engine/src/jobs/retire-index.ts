@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { deleteColumn, deleteIndex } from "../catalog/catalog-store.ts";
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { hiddenIn } from "../catalog/hidden-columns.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import type { JobDeps } from "./job-deps.ts";
@@ -35,7 +35,7 @@ async function dropReplaced(
   sql: SqlConnection,
   of: { readonly table_id: number; readonly index_id: number },
 ): Promise<void> {
-  const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === of.table_id);
+  const table = (await loadDefinitions(sql)).tables.find((candidate) => candidate.id === of.table_id);
   const now = table?.indexes.find((index) => index.id === of.index_id);
   const previous = table?.indexes.find((index) => index.id === now?.replaces);
   if (table === undefined || previous === undefined) return;

@@ -1,6 +1,6 @@
 import { AppError } from "@appdb/contract/errors";
 import { explainFullDisk } from "../answers/answers.ts";
-import { JOBS_CHANNEL, loadCatalog } from "../catalog/load-catalog.ts";
+import { JOBS_CHANNEL, loadDefinitions } from "../catalog/load-catalog.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { createAsyncSignal } from "./async-signal.ts";
@@ -20,7 +20,7 @@ import { ValueRefused } from "./place-shadows.ts";
  * it has no statistics of a new column or of a new index's columns, and scans whole tables.
  */
 async function analyzeTable(deps: Pick<JobDeps, "sql" | "log">, tableId: number): Promise<void> {
-  const table = (await loadCatalog(deps.sql)).tables.find((candidate) => candidate.id === tableId);
+  const table = (await loadDefinitions(deps.sql)).tables.find((candidate) => candidate.id === tableId);
   if (table === undefined) return;
   try {
     await deps.sql.query({ text: `analyze ${quoteTable(table)}` });

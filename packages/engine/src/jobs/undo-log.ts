@@ -1,5 +1,5 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { undoTable } from "../catalog/sql-names.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
@@ -36,7 +36,7 @@ export async function dropUndoLog(sql: SqlConnection, job: Job): Promise<void> {
  * changed since keeps its values. Returns false when the job has kept nothing.
  */
 export async function undoJob(sql: SqlPool, job: Job, signal: AbortSignal): Promise<boolean> {
-  const table = (await loadCatalog(sql)).tables.find((candidate) => candidate.id === job.table_id);
+  const table = (await loadDefinitions(sql)).tables.find((candidate) => candidate.id === job.table_id);
   const columns = await loggedColumns(sql, job, table);
   if (table === undefined || columns === undefined) return false;
   const text = restoreRowsSql(table, undoTable(job.id), columns);

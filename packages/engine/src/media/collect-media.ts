@@ -1,5 +1,5 @@
 import type { CatalogTable } from "../catalog/catalog.ts";
-import { hasCatalog, loadCatalog } from "../catalog/load-catalog.ts";
+import { hasCatalog, loadDefinitions } from "../catalog/load-catalog.ts";
 import { countOpenJobs } from "../jobs/count-jobs.ts";
 import { isMedia } from "../kinds/media.ts";
 import type { MediaFiles, SqlConnection, SqlPool } from "../ports.ts";
@@ -37,7 +37,7 @@ export async function collectMedia(
   onlyStore?: string,
 ): Promise<number> {
   if (!(await hasCatalog(sql)) || (await countOpenJobs(sql)) > 0) return 0;
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   const { unused } = await sql.transaction((connection) => findUnused(connection, tables, graceMs, onlyStore));
   let deleted = 0;
   for (let at = 0; at < unused.length; at += BATCH) {
@@ -64,7 +64,7 @@ export async function removeUnused(
   object: StoredKey,
 ): Promise<KeptBecause | undefined> {
   if ((await countOpenJobs(sql)) > 0) return { reason: "jobs" };
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   const name = await findNameOf(sql, object.store, object.key);
   if (name !== undefined) return { reason: "name", name };
   for (const { column, table, used } of usesOf(tables)) {
@@ -99,7 +99,7 @@ export async function pruneMedia(
   isDry: boolean,
 ): Promise<Pruned | undefined> {
   if ((await countOpenJobs(sql)) > 0) return undefined;
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   if (isDry) return await sql.transaction((connection) => countUnused(connection, tables, store));
   const { rows } = await sql.query({ text: "select now()::text" });
   const before = rows[0]?.[0] ?? null;

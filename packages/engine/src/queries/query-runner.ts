@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
 import { type BoundQuery, bindQuery } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { toSqlText } from "../kinds/values.ts";
 import type { SqlConnection, SqlPool, Statement, UdfGraph, UdfRunner } from "../ports.ts";
 import { askVectors } from "../query-plans/ask-vectors.ts";
@@ -314,7 +314,7 @@ export class QueryRunner {
   }
 
   async #load(): Promise<void> {
-    this.#plans = this.#compileAgainst(await loadCatalog(this.#deps.sql));
+    this.#plans = this.#compileAgainst(await loadDefinitions(this.#deps.sql));
   }
 
   #compileAgainst(catalog: Catalog): Plans {

@@ -1,6 +1,6 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { isShadow } from "../catalog/shadow-columns.ts";
 import { madeRowsIn, sqlOfMade, travelsAsText } from "../expressions/made-rows.ts";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";
@@ -46,7 +46,7 @@ export async function followMakers(
 
 /** Writes the trigger of an iterator view again, whose table has lost columns. Nothing for another table. */
 export async function followDroppedColumns(sql: SqlConnection, tableId: number): Promise<void> {
-  const { tables } = await loadCatalog(sql);
+  const { tables } = await loadDefinitions(sql);
   const view = tables.find(({ id }) => id === tableId);
   const base = tables.find(({ folder, name }) => folder === view?.folder && name === view.rows_of?.table);
   if (view !== undefined && base !== undefined) await sql.query({ text: rowsFunction(view, base) });

@@ -1,5 +1,5 @@
 import type { CatalogColumn, CatalogTable, CatalogView, ViewDefinition } from "../catalog/catalog.ts";
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { isShadow, SHADOWS } from "../catalog/shadow-columns.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -55,7 +55,7 @@ export async function placeDefinitions(sql: SqlConnection, tableId: number): Pro
 
 /** Gives views their next definitions, if these wait for nothing more than columns that are filled now. */
 export async function placeFilled(sql: SqlConnection, tableId: number): Promise<void> {
-  const { tables, views } = await loadCatalog(sql);
+  const { tables, views } = await loadDefinitions(sql);
   const columns = tables.find(({ id }) => id === tableId)?.columns ?? [];
   if (columns.some(isShadow)) return;
   const ready = new Set(columns.flatMap(({ name, state }) => (state === "ready" ? [name] : [])));

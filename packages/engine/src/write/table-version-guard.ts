@@ -1,4 +1,4 @@
-import { loadCatalog } from "../catalog/load-catalog.ts";
+import { loadDefinitions } from "../catalog/load-catalog.ts";
 import type { RowLayout } from "../compute/row-layout.ts";
 import type { SqlConnection, SqlPool } from "../ports.ts";
 import { buildLock, TABLE_VERSION } from "../statements/insert-statement.ts";
@@ -84,6 +84,6 @@ export class TableVersionGuard {
   }
 
   async #load(): Promise<void> {
-    this.#current = planTableVersion(this.#layout, await loadCatalog(this.#sql), this.#service);
+    this.#current = planTableVersion(this.#layout, await loadDefinitions(this.#sql), this.#service);
   }
 }
