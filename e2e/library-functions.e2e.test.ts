@@ -156,7 +156,7 @@ plain.insert(a=1)
 news.insert(body="Emma")
 print(plain.count(), news.count())
 `;
-const EARLY_PRINTED = `function_missing Add functions.py to the project, then run: cli db update cloud://acme:main
+const EARLY_PRINTED = `project_files_differ Upload them first: cli db update cloud://acme:main
 1 1
 `;
 

@@ -36,7 +36,7 @@ def inside(values, type):
 
 BAD_TEXT = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
 FAR = pa.array([2**60], pa.timestamp("us", "UTC"))
-#: By type: the values of a column, and what is stored of each, or the refusal.
+#: By type: the values of a column, and what is stored of each, or the refusal. Text of a Binary column is base64 in files.
 CASES = {
     db.String: [
         (pa.array([b"ok"]), BYTES),
@@ -93,8 +93,8 @@ CASES = {
     db.Binary: [
         (pa.array([b"\x00\xff", None, b""]), ["AP8=", None, ""]),
         (pa.array([b"ok"], pa.binary(2)), ["b2s="]),
-        (pa.array(["AP8="]), ["AP8="]),
-        (pa.array(["x!"]), "REFUSED Expected base64"),
+        (pa.array(["AP8="]), {"values": "REFUSED expected bytes, got str", "files": ["AP8="]}),
+        (pa.array(["x!"]), {"values": "REFUSED expected bytes, got str", "files": "REFUSED Expected base64"}),
     ],
     db.Json: [
         (pa.array([b'{"a":1}']), BYTES),
@@ -137,7 +137,7 @@ CASES = {
 }
 
 
-LONG = os.environ.get("APPDB_FAULTS") == "long"
+IS_LONG = os.environ.get("APPDB_FAULTS") == "long"
 
 
 def command(*args):
@@ -190,11 +190,14 @@ def main():
                 "command": (lambda: command("insert", path, "values.parquet"), 1),
             }
             # The library goes all cases itself. Some cases show that the other ways lead to the same rules.
-            if not LONG and place % 4:
+            if not IS_LONG and place % 4:
                 ways = {"table": ways["table"]}
             for name, (insert, times) in ways.items():
                 found = outcome(path, table, insert)
-                if not is_expected(expected, found, times):
+                of_way = expected
+                if isinstance(expected, dict):
+                    of_way = expected["values" if name in ("table", "many") else "files"]
+                if not is_expected(of_way, found, times):
                     wrong.append([repr(type), place, str(array.type), name, str(found)[:300]])
     print(json.dumps(wrong))
 

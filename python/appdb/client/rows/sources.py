@@ -212,7 +212,7 @@ def _file(path, columns, naming):
         parquet = sheets.parquet_file(path)
         schema = parquet.schema_arrow
         naming.columns(schema.names, path, columns)
-        rows = naming.rows(_arrow_file_rows(parquet, path, columns, naming), columns)
+        rows = _with_base64(naming.rows(_arrow_file_rows(parquet, path, columns, naming), columns), columns)
         return Source(rows, parquet.metadata.num_rows, True, types=_types(schema, naming))
     return Source(_with_base64(sheets.excel_rows(path, naming, places, columns), columns), place=places)
 
