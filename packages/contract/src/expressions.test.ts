@@ -52,6 +52,47 @@ test.each(MEDIA_KINDS)("refuses a literal %s that names a file, and accepts null
   expect(problemsOf(literal(null))).toBeUndefined();
 });
 
+test.each(MEDIA_KINDS)("refuses a %s that no function makes", (kind) => {
+  const typed = { type: { kind }, nullable: true };
+  const [args, kwargs] = [[column, column], {}];
+  const value = { fn: "max", is_udf: false, args, kwargs };
+  for (const node of [
+    { node: "call", fn: "op.add", args, kwargs },
+    { node: "call", fn: "op.cast", args, kwargs },
+    { node: "call", fn: "string.upper", args, kwargs },
+    { node: "path", base: column, steps: [{ key: "a" }] },
+    { node: "dict", entries: [] },
+    { node: "list", items: [] },
+    { node: "cell_error", column: "title", part: "message" },
+    { node: "aggregate", ...value },
+    { node: "window", ...value, group_by: [], order_by: [] },
+    { node: "similarity", column: "title", index: null, metric: "ip", value: column },
+  ]) {
+    const message = expect.stringMatching(new RegExp(`^has the type ${kind}, which .+ does not make$`));
+    expect(problemsOf(list([{ ...node, ...typed }]))).toEqual([["items/0", message]]);
+  }
+});
+
+test("accepts files of the functions that make them, and refuses other kinds", () => {
+  const call = (fn: string, kind: string) => ({
+    node: "call",
+    fn,
+    args: [column],
+    kwargs: {},
+    type: { kind },
+    nullable: true,
+  });
+  for (const made of [
+    call("image.resize", "image"),
+    call("video.extract_audio", "audio"),
+    call("op.reread", "video"),
+  ]) {
+    expect(problemsOf(made)).toBeUndefined();
+  }
+  expect(problemsOf(call("image.resize", "document"))).toHaveLength(1);
+  expect(problemsOf(call("video.extract_audio", "video"))).toHaveLength(1);
+});
+
 // Each problem used to be copied at each level.
 test("reports one problem of a tree that is deep, wide and wrong", () => {
   expect(problemsOf(nested(list(Array(200_000).fill(0)), 250))).toHaveLength(1);

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { isDeclaredOperator } from "./operators.ts";
+import { makesFile } from "./file-functions.ts";
+import { isDeclaredOperator, shownFunction } from "./operators.ts";
 import { ANY_TYPE, type ColumnType, columnTypeSchema, isMediaKind } from "./types.ts";
 
 /**
@@ -110,19 +111,13 @@ const pathStepSchema: z.ZodType<PathStep> = z.union([
 const typed = { type: columnTypeSchema, nullable: z.boolean() };
 const lazyExpr = z.lazy((): z.ZodType<Expr> => nodeSchema);
 
-const nodeSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
+const anyNodeSchema = z.discriminatedUnion("node", [
   z.strictObject({ node: z.literal("column"), name: z.string(), of: z.string().optional(), ...typed }),
-  z
-    .strictObject({
-      node: z.literal("literal"),
-      value: z.union([z.string(), z.number(), z.boolean(), z.null()]),
-      ...typed,
-    })
-    // its text would name a file or an address as the database's machine sees it
-    .refine(
-      ({ type, value }) => value === null || !isMediaKind(type.kind),
-      "is a file as a constant; only columns and parameters hold files",
-    ),
+  z.strictObject({
+    node: z.literal("literal"),
+    value: z.union([z.string(), z.number(), z.boolean(), z.null()]),
+    ...typed,
+  }),
   z.strictObject({
     node: z.literal("call"),
     fn: z.string().refine((name) => !name.startsWith("op.") || isDeclaredOperator(name), "is not a known operator"),
@@ -183,6 +178,38 @@ const nodeSchema: z.ZodType<Expr> = z.discriminatedUnion("node", [
     ...typed,
   }),
 ]);
+
+const nodeSchema: z.ZodType<Expr> = anyNodeSchema.superRefine((expr, context) => {
+  const message = findFileProblem(expr);
+  if (message !== undefined) context.addIssue({ code: "custom", message });
+});
+
+/** Why a node of a media type cannot be a file. A text of the caller would name a file as the database's machine sees it. */
+function findFileProblem(expr: Expr): string | undefined {
+  const { kind } = expr.type;
+  if (!isMediaKind(kind)) return undefined;
+  switch (expr.node) {
+    case "column":
+    case "parameter":
+    case "query":
+    case "udf":
+      return undefined;
+    case "literal":
+      return expr.value === null ? undefined : "is a file as a constant; only columns and parameters hold files";
+    case "aggregate":
+    case "window":
+      // Python computes a function of its own, and makes the file
+      return expr.is_udf ? undefined : noFile(kind, expr.fn);
+    case "call":
+      return makesFile(expr.fn, kind) ? undefined : noFile(kind, shownFunction(expr.fn));
+    default:
+      return noFile(kind, `a ${expr.node}`);
+  }
+}
+
+function noFile(kind: string, what: string): string {
+  return `has the type ${kind}, which ${what.slice(0, 100)} does not make`;
+}
 
 /** Functions whose second argument is an expression over each element. */
 const MAPPINGS: ReadonlySet<string> = new Set(["map", "filter", "sort"]);

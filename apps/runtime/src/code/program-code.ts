@@ -1,10 +1,12 @@
 import { createHash } from "node:crypto";
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join, parse } from "node:path";
 import { isProgramModule, programModule } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
 import { makePrivateFolder } from "@appdb/system/files/private-folder";
 import { writePrivateFile } from "@appdb/system/processes/private-files";
+
+const CONTENT = ".content";
 
 /** What workers import in place of the program's own module. */
 const LOADER = `"""Functions of a program. This file is deleted when the program has ended."""
@@ -45,7 +47,7 @@ export class ProgramCode {
       const module = moduleOf(content);
       const path = join(folder, `${module}.py`);
       if (existsSync(path)) continue;
-      writePrivateFile(join(folder, `${module}.content`), content);
+      writePrivateFile(join(folder, `${module}${CONTENT}`), content);
       writePrivateFile(path, LOADER);
     }
   }
@@ -69,18 +71,32 @@ export class ProgramCode {
     return { ...runtime, library_paths: [...runtime.library_paths, ...folders] };
   }
 
-  /** Deletes the code of programs that have ended, except that which jobs need; returns whether there was any. */
+  /** Deletes the modules of programs that have ended, except those that jobs need; returns whether there were any. */
   async sweep(neededByJobs: () => Promise<ReadonlySet<string>>): Promise<boolean> {
     const ended = this.#owners().filter((owner) => !this.#isAlive(owner));
     if (ended.length === 0) return false;
     const needed = await neededByJobs();
-    const unneeded = ended.filter((owner) => !this.#modulesOf(owner).some((module) => needed.has(module)));
-    for (const owner of unneeded) rmSync(join(this.#folder, owner), { recursive: true, force: true });
-    return unneeded.length > 0;
+    let isAny = false;
+    for (const owner of ended) {
+      const folder = join(this.#folder, owner);
+      const files = readdirSync(folder);
+      const isNeeded = (file: string) => needed.has(parse(file).name);
+      const unneeded = files.filter((file) => isProgramModule(parse(file).name) && !isNeeded(file));
+      const paths = files.some(isNeeded) ? unneeded.map((file) => join(folder, file)) : [folder];
+      for (const path of paths) rmSync(path, { recursive: true, force: true });
+      isAny ||= paths.length > 0;
+    }
+    return isAny;
   }
 
-  #modulesOf(owner: string): string[] {
-    return readdirSync(join(this.#folder, owner)).map((file) => parse(file).name);
+  /** The sizes of the modules of all owners but these. */
+  sizesWithout(owners: ReadonlySet<string>): number[] {
+    const others = this.#owners().filter((owner) => !owners.has(owner));
+    return others.flatMap((owner) => {
+      const folder = join(this.#folder, owner);
+      const contents = readdirSync(folder).filter((file) => parse(file).ext === CONTENT);
+      return contents.map((file) => statSync(join(folder, file)).size);
+    });
   }
 
   #owners(): string[] {

@@ -232,6 +232,34 @@ test("content of an ended lease counts until it is deleted from the disk", async
   leases.store(other, null);
 });
 
+test("jobs keep the modules that they need of an ended lease, which count", async () => {
+  const bare = (modules: string[]) => ({ python: "3.11", modules, functions: [] });
+  const large = content("x".repeat(735));
+  const lease = leases.store(bare([ONE, content("x".repeat(300))]), null);
+  needed = new Set([moduleOf(ONE)]);
+  await leases.end(lease.program);
+  expect(readdirSync(join(folder, folderOf(lease))).sort()).toEqual(
+    [".content", ".py"].map((extension) => `${moduleOf(ONE)}${extension}`),
+  );
+  changes = 0;
+  await leases.sweep();
+  expect(changes).toBe(0);
+  const nine = Array.from({ length: 9 }, (_none, at) => content(`${at}`));
+  expect(() => leases.store(bare([...nine, TWO]), null)).toThrowError(
+    expect.objectContaining({
+      code: "program_quota",
+      meta: expect.objectContaining({ limit: "program_modules", used: 1 }),
+    }),
+  );
+  expect(() => leases.store(bare([large]), null)).toThrowError(
+    expect.objectContaining({ code: "program_quota", meta: expect.objectContaining({ used: ONE.length }) }),
+  );
+  needed = new Set();
+  await leases.sweep();
+  expect(readdirSync(folder)).toEqual([]);
+  leases.store(bare([large]), null);
+});
+
 test("refuses another Python with both versions", () => {
   expect(() => leases.store(sent([ONE], "3.13"), null)).toThrow(
     expect.objectContaining({ code: "program_python", meta: { program: "3.13", database: "3.11" } }),

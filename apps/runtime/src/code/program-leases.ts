@@ -151,7 +151,9 @@ export class ProgramLeases implements Disposable {
     }
     const described = new Map(functions.map((one) => [one.id, { definition: one, bytes: JSON.stringify(one).length }]));
     const others = [...this.#leases.values()];
-    const stored = others.flatMap((one) => [...one.modules.values()]);
+    // those that jobs keep after the end of their lease use the disk too
+    const kept = this.code.sizesWithout(new Set(this.#leases.keys()));
+    const stored = [...kept, ...others.flatMap((one) => [...one.modules.values()])];
     // a function that is sent again replaces itself
     const known = others.flatMap((one) => [...one.functions].filter(([id]) => one !== lease || !described.has(id)));
     const sum = (sizes: readonly number[]) => sizes.reduce((total, size) => total + size, 0);

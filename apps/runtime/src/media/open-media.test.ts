@@ -13,6 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
+const KEY = `5f/${"5f".repeat(32)}.png`;
 const HOME = "mediafs://acme:main/home";
 /** None of these tests asks the database. */
 const common = { env: {}, hosted: undefined, destinations: [], sql: undefined as never, log: createSilentLog() };
@@ -72,10 +73,12 @@ test("each local database has its own folder in a hosted store, which stays", as
 });
 
 test("a hosted store is not reached without a sign-in, and the next step is named", async () => {
+  // files that the database has stored there
+  const sql = { query: async () => ({ rows: [[]], row_count: 1 }) } as never;
   const hosted = { url: "http://127.0.0.1:9", url_source: "SERVICE_API_URL", home: folder };
-  const cell = JSON.stringify({ store: `${HOME}/local/main-0`, key: "5f/x.png" });
+  const cell = JSON.stringify({ store: `${HOME}/local/main-0`, key: KEY });
   for (const access of [undefined, hosted]) {
-    await using media = openMedia({ ...common, hosted: access, place: localMediaPlace(folder, {}) });
+    await using media = openMedia({ ...common, sql, hosted: access, place: localMediaPlace(folder, {}) });
     await expect(media.files.open(cell)).rejects.toMatchObject({
       code: "media_denied",
       hint: expect.stringContaining("cli login"),
@@ -83,6 +86,7 @@ test("a hosted store is not reached without a sign-in, and the next step is name
   }
   await using keyed = openMedia({
     ...common,
+    sql,
     hosted: { ...hosted, api_key: "sk_x" },
     place: localMediaPlace(folder, {}),
   });
@@ -99,7 +103,7 @@ test("a hosted database reads files of no other media store, whatever its applic
   });
   const stored = JSON.stringify({ url: `${other}/a.png` });
   await expect(media.files.open(stored)).rejects.toMatchObject({ code: "media_source_not_allowed" });
-  await expect(media.files.open(JSON.stringify({ store: other, key: "5f/x.png" }))).rejects.toMatchObject({
+  await expect(media.files.open(JSON.stringify({ store: other, key: KEY }))).rejects.toMatchObject({
     code: "config_invalid",
     message: expect.stringContaining("the media store of another database"),
   });

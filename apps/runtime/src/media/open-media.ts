@@ -130,6 +130,7 @@ export function openMedia({
     nameOf: (destination) => nameOf(destination, place),
     input,
     output,
+    hasObjects: (store) => objects.hasAny(store),
     own_stores: [input, output, ...destinations.map((destination) => nameOf(destination, place))],
     sources,
     cache: new FileCache({ folder: folders.cache, max_bytes: CACHE_BYTES, owner: own.owner }),

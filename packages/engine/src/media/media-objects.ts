@@ -130,6 +130,15 @@ export class MediaObjects {
     this.#fresh.set(name, this.#now());
   }
 
+  /** Whether an object of a store is recorded. @throws database_unavailable */
+  async hasAny(store: string): Promise<boolean> {
+    const { row_count: count } = await this.#sql.query({
+      text: "select from appdb.media_objects where store = $1 limit 1",
+      values: [store],
+    });
+    return count > 0;
+  }
+
   /** Refuses content that could not be recorded. @throws disk_full, database_unavailable */
   async requireWritable(): Promise<void> {
     // a statement that writes nothing is refused like any other

@@ -282,3 +282,38 @@ test("lines get lines, and frames of columns too", async () => {
   expect(await send(Buffer.from('{"title":"a"}\n\n{"title":"b"}'), false)).toBe(wanted);
   expect(await send(columnFrame([{ name: "title", form: "utf8", values: ["a", "b"] }]), true)).toBe(wanted);
 });
+
+test("bodies that do not end leave other requests their slots", async () => {
+  tested = await openTestApplication(APP);
+  const route = computeOver(tested.manifest, "docs", ["big"]);
+  const service = { name: "computes", prefix: "", routes: [route], source: route.source };
+  await using served = await tested.serveManifest({ ...tested.manifest, services: [service] });
+  const [compiled] = served.endpoints.routes;
+  const ended = signal();
+  const slow = [signal(), signal()].map(({ happened, happen }) => {
+    const stream = (async function* () {
+      // a whole batch, then a part of the next
+      yield Buffer.from('{"title":"a"}\n'.repeat(501));
+      happen();
+      await ended.happened;
+    })();
+    return { happened, answer: compiled?.handle({ body: "", stream, headers: {}, id: "r" }) };
+  });
+  await Promise.all(slow.map(({ happened }) => happened));
+  expect((await served.post("/docs", [{ title: "b" }])).json).toEqual([{ big: "B" }]);
+  ended.happen();
+  for (const { answer } of slow) {
+    const body = (await answer)?.body;
+    const pieces: Uint8Array[] = [];
+    for await (const piece of body as AsyncIterable<Uint8Array>) pieces.push(piece);
+    expect(Buffer.concat(pieces).toString("utf8")).toBe('{"big":"A"}\n'.repeat(501));
+  }
+});
+
+function signal(): { readonly happened: Promise<void>; readonly happen: () => void } {
+  let happen = () => {};
+  const happened = new Promise<void>((resolve) => {
+    happen = resolve;
+  });
+  return { happened, happen };
+}

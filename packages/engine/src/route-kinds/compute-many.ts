@@ -65,27 +65,27 @@ export class ComputeMany {
 
   /** @throws as `BulkComputer.compute`; result_too_large, overloaded, disk_full */
   async run(request: RouteRequest): Promise<RouteAnswer> {
-    const { given, layout, madeRows, readFor } = this.#input;
+    const { layout, madeRows, readFor } = this.#input;
     const { computes, limits, openSpool } = this.#context;
     const signal = request.signal ?? new AbortController().signal;
     const source = this.#textsOf(request);
     // Each row of a batch holds the rows that it makes until they are written.
     const batchRows = madeRows === undefined ? this.#computer.batch_rows : ROWS_AT_ONCE;
     const read = readRows(source, readFor(request.caller), { ...limits, batch_rows: batchRows });
-    const rows = takenInBatches(read, given);
     const failed = new FailedCells(layout, this.#needed);
     const form = { kind: source.kind, render: this.#input.render, is_minimal: false, is_kept: false };
+    using _open = computes.openRequest();
     const answer = new RowsAnswer(form, computes.bounded(openSpool()));
     try {
-      await computes.admission.run(signal, async () => {
-        for await (const batch of this.#computer.compute(rows, signal)) {
-          failed.count(batch.rows);
-          for await (const texts of this.#textsOfBatch(batch, signal)) {
+      // No slot while the body is read: a client may send its rows slowly.
+      for await (const batch of read) {
+        await computes.admission.run(signal, async () => {
+          for await (const texts of this.#computed(batch, failed, signal)) {
             const count = await answer.addTexts(texts);
             if (count > limits.insert_rows) throw tooManyRows(limits.insert_rows);
           }
-        }
-      });
+        });
+      }
       return await answer.finish(failed.headers());
     } catch (error) {
       await answer[Symbol.asyncDispose]();
@@ -103,6 +103,14 @@ export class ComputeMany {
       kind: "lines",
       texts: hasColumns === true ? splitFrames(stream, bodyBytes) : splitLines(stream, bodyBytes),
     };
+  }
+
+  /** Computes a batch and writes its rows. */
+  async *#computed(batch: RowBatch, failed: FailedCells, signal: AbortSignal): AsyncGenerator<readonly string[]> {
+    for await (const done of this.#computer.compute(takenInBatches(only(batch), this.#input.given), signal)) {
+      failed.count(done.rows);
+      yield* this.#textsOfBatch(done, signal);
+    }
   }
 
   async *#textsOfBatch(batch: RowBatch, signal: AbortSignal): AsyncGenerator<readonly string[]> {
@@ -128,6 +136,10 @@ export class ComputeMany {
     });
     return cells.length === 0 ? null : Object.fromEntries(cells);
   }
+}
+
+async function* only(batch: RowBatch): AsyncGenerator<RowBatch> {
+  yield batch;
 }
 
 async function* oneRow(body: RouteRequest["body"]): AsyncGenerator<readonly (string | Uint8Array)[]> {

@@ -3,8 +3,10 @@ import { limitVariable } from "@appdb/contract/service-limits";
 import type { Spool } from "../ports.ts";
 import { Admission } from "./admission.ts";
 
-/** Requests that may compute many rows at once. Each holds a few batches of rows and the workers. */
-const AT_ONCE = { running: 2, waiting: 100 } as const;
+/** Batches that are computed at once. Each uses the workers. */
+const BATCHES_AT_ONCE = 2;
+/** Requests with many rows that are open at once. Each holds at most one batch, however slowly its client sends more. */
+export const OPEN_REQUESTS = 100;
 /** The bytes of all unread responses of one share, as a multiple of the bytes of one response. */
 export const UNREAD_RESPONSES = 4;
 
@@ -17,13 +19,26 @@ export interface ComputeLimits {
 
 /** What the requests that compute rows without storing them share: of one database, or of one service process. */
 export class ComputeShare {
-  readonly admission = new Admission(AT_ONCE.running, AT_ONCE.waiting, "requests that compute many rows");
+  /** A slot is for one batch of a request. No request waits for two, so that the queue has room for each. */
+  readonly admission = new Admission(BATCHES_AT_ONCE, OPEN_REQUESTS, "requests that compute many rows");
   readonly #limits: ComputeLimits;
+  #open = 0;
   #unread = 0;
   #made = 0;
 
   constructor(limits: ComputeLimits) {
     this.#limits = limits;
+  }
+
+  /** Counts a request with many rows until it is disposed. @throws overloaded */
+  openRequest(): Disposable {
+    if (this.#open === OPEN_REQUESTS) throw tooManyOpen();
+    this.#open += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.#open -= 1;
+      },
+    };
   }
 
   /** The spool of one response, with a limit. Its bytes count until it is disposed. @throws result_too_large, overloaded */
@@ -68,6 +83,14 @@ export class ComputeShare {
       },
     };
   }
+}
+
+function tooManyOpen(): Error {
+  return appError("overloaded", {
+    detail: `${OPEN_REQUESTS} requests that compute many rows are already open.`,
+    hint: "Send the request again in a moment.",
+    meta: { open: OPEN_REQUESTS },
+  });
 }
 
 function tooLarge(value: number): Error {

@@ -35,7 +35,8 @@ function openFiles(): LocalMediaFiles {
     nameOf: (destination) => destination,
     own_uri: "mediafs://main/home",
     findOwn: async () => undefined,
-    own_stores: [],
+    own_stores: ["s3://given"],
+    hasObjects: async (name) => name === "s3://earlier",
     input: "s3://given",
     output: "home",
     sources: new MediaSources(["s3://given"], (store) => `SOURCES=${store}`),
@@ -120,6 +121,33 @@ describe("a given address", () => {
     for (const url of ["https://host/a.png", "http://host/a.png", "file:///tmp/a"]) {
       expect(() => files.requireSource(printReference({ url }))).not.toThrow();
     }
+  });
+});
+
+describe("a reference", () => {
+  const key = `00/${"0".repeat(64)}.txt`;
+
+  test.each(["home", "s3://given", "s3://earlier"])("to a stored file of the database is read: %s", async (store) => {
+    const files = openFiles();
+    mkdirSync(join(folder, "stores", encodeURIComponent(store), "00"), { recursive: true });
+    writeFileSync(join(folder, "stores", encodeURIComponent(store), key), "content");
+    expect((await files.open(printReference({ store, key }))).bytes).toBe(7);
+    const located = JSON.parse(await files.locate(printReference({ store, key })));
+    expect(readFileSync(located.path, "utf8")).toBe("content");
+  });
+
+  test.each([
+    ["s3://other", key],
+    ["file:///etc", key],
+    ["mediafs://acme:main/home", key],
+    ["home", "aa/x"],
+    ["home", `../../${key}`],
+  ])("to a file that the database did not store opens no store: %s %s", async (store, name) => {
+    const files = openFiles();
+    const cell = printReference({ store, key: name });
+    await expect(files.open(cell)).rejects.toMatchObject({ code: "media_not_found" });
+    await expect(files.locate(cell)).rejects.toMatchObject({ code: "media_not_found" });
+    expect(opened).toEqual([]);
   });
 });
 

@@ -29,6 +29,7 @@ import { contentOf, hashOf, headOf, readHead, type Source } from "./file-source.
 import { fits, madeWrongKind, misfit, typeOf, wrongKindOfOwn } from "./fits-kind.ts";
 import type { MediaSources } from "./media-sources.ts";
 import { isOriginal, stampOriginal } from "./originals.ts";
+import { notFound, type OwnStores, openOwn } from "./own-stores.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 import { takeWorkerFile, type WorkerFolders } from "./worker-files.ts";
 
@@ -39,9 +40,7 @@ const OTHER_SCHEMES = /^(?:https?|file|mediafs):/;
 /** What is stored for content of no known type. */
 export const UNKNOWN: Pick<FoundType, "type" | "extension"> = { type: "application/octet-stream", extension: "bin" };
 
-export interface MediaFilesOptions extends WorkerFolders {
-  /** Opens a store by its name in references: `home`, or an address. The same store for the same name. */
-  openStore(name: string): Promise<MediaStore>;
+export interface MediaFilesOptions extends WorkerFolders, OwnStores {
   /** The name of the store of a column's destination. @throws config_invalid */
   nameOf(destination: string): string;
   /** The address of the database's own store for people: `mediafs://acme:main/home`. */
@@ -52,8 +51,6 @@ export interface MediaFilesOptions extends WorkerFolders {
   readonly input: string;
   /** The store of computed media without a destination of their own. */
   readonly output: string;
-  /** The names of all stores that files are put into. */
-  readonly own_stores: readonly string[];
   /** The stores in which given addresses may lie. */
   readonly sources: MediaSources;
   readonly cache: FileCache;
@@ -90,7 +87,7 @@ export class LocalMediaFiles implements MediaFiles {
     const reference = readReference(cell);
     const { bytes, key, store } = reference;
     if (store !== undefined && key !== undefined) {
-      const path = (await this.#options.openStore(store)).pathOf(key);
+      const path = (await openOwn(this.#options, store, key)).pathOf(key);
       const stamp = path === undefined ? undefined : await stampOriginal(path, nameOf(reference), bytes);
       if (stamp !== undefined) return JSON.stringify({ ...reference, path, stamp });
     }
@@ -140,7 +137,7 @@ export class LocalMediaFiles implements MediaFiles {
     const { key, name, store } = readReference(cell);
     if (key === undefined || store === undefined) return undefined;
     const shown = name ?? basename(key);
-    const head = await (await this.#options.openStore(store)).head(key);
+    const head = await (await openOwn(this.#options, store, key)).head(key);
     if (head === undefined) throw notFound(shown);
     return await this.#takeObject({ store, key, bytes: head.bytes, name }, kind, (reason) =>
       reason === undefined ? notFound(shown) : wrongKindOfOwn(shown, kind, reason),
@@ -245,7 +242,7 @@ export class LocalMediaFiles implements MediaFiles {
     const shared = { type: reference.type ?? UNKNOWN.type, name: nameOf(reference) };
     const { store: storeName, key } = reference;
     if (storeName !== undefined && key !== undefined) {
-      const store = await this.#options.openStore(storeName);
+      const store = await openOwn(this.#options, storeName, key);
       const found = await store.head(key);
       if (found === undefined) throw notFound(shared.name);
       return {
@@ -297,7 +294,7 @@ export class LocalMediaFiles implements MediaFiles {
     kind?: MediaKind,
   ): Promise<string> {
     if (storeName !== undefined && key !== undefined) {
-      const store = await this.#options.openStore(storeName);
+      const store = await openOwn(this.#options, storeName, key);
       return store.pathOf(key) ?? (await this.#fetchObject(store, key, signal));
     }
     if (url === undefined) throw new TypeError("A media reference has neither a store nor an address.");
@@ -366,13 +363,6 @@ function notInStore(uri: string, ownUri: string): Error {
   return appError("invalid_request", {
     detail: `${uri} does not exist.`,
     hint: `List the files of the store: cli media ls -r ${ownUri}`,
-  });
-}
-
-function notFound(name: string): AppError {
-  return appError("media_not_found", {
-    detail: `The file ${JSON.stringify(name)} does not exist any more.`,
-    hint: "Read the row again for the address of its present file. If that file is lost, upload it again, or run `cli recompute` for a computed column.",
   });
 }
 
