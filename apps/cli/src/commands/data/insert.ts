@@ -31,7 +31,7 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
       kind: "tuple",
       parameters: [
         TABLE,
-        { brief: "The file: .jsonl, .json, .csv or .parquet; - is the input", placeholder: "FILE", parse: text },
+        { brief: "The file: .jsonl, .json, .csv, .tsv or .parquet; - is the input", placeholder: "FILE", parse: text },
       ],
     },
     flags: { onError: ON_ERROR_FLAG },
