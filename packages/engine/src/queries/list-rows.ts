@@ -97,7 +97,7 @@ export async function findRow(
   }
   if (names.length !== key.length) {
     throw appError("invalid_request", {
-      detail: `The key of ${path} is (${names.join(", ")}): ${names.length} values, not ${key.length}.`,
+      detail: `The key of ${path} is (${names.join(", ")}): ${names.length === 1 ? "1 value" : `${names.length} values`}, not ${key.length}.`,
       hint: "Give a value for each column of the key, in this order.",
       meta,
     });
