@@ -7,7 +7,9 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterEach, expect, test } from "vitest";
 import { findErrors } from "./cell-errors.ts";
+import { tableIn } from "./data-handlers.ts";
 import { describeTables } from "./data-tables.ts";
+import { planTableRecompute } from "./recompute.ts";
 
 const appWith = (bad: string) => `
 from typing import Iterator, TypedDict
@@ -56,13 +58,14 @@ afterEach(async () => {
   await tested?.[Symbol.asyncDispose]();
 });
 
+const open = async (text: string) => ({
+  sql: tested.sql,
+  name: text,
+  target: parseTarget(text),
+  hold: () => never(),
+});
+
 async function found(table?: string, target = "main") {
-  const open = async (text: string) => ({
-    sql: tested.sql,
-    name: text,
-    target: parseTarget(text),
-    hold: () => never(),
-  });
   return (await findErrors(open, { target, table, limit: 100 })).map(({ table: path, rows, counts, errors }) => ({
     path,
     rows,
@@ -136,6 +139,14 @@ api.add_insert_route(T_${name}, path="/${name}", on_error="ignore")
   expect(await counted("far")).toEqual([below, outer]);
   expect(await counted(undefined, "main/far")).toEqual([below, outer]);
   expect(await counted("below", "main/far")).toEqual([below]);
+  const all = { columns: [], cascade: true, on_error: "abort", errors_only: false } as const;
+  await expect(planTableRecompute({ open }, { table: "main/far/below", ...all })).rejects.toMatchObject({
+    message: "main/far/below is a folder, not a table.",
+    hint: "List its tables: cli ls main/far/below",
+  });
+  await expect(tableIn({ sql: tested.sql, uri: "main" }, "far")).rejects.toMatchObject({
+    message: "main/far is a folder, not a table.",
+  });
 });
 
 async function move(table: string, to: string): Promise<void> {

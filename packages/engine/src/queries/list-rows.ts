@@ -3,6 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
+import { folderRefusal } from "../catalog/folder-refusal.ts";
 import { explainCondition } from "../conditions/condition-sql.ts";
 import { kindOf, UUID_TYPE } from "../kinds/kinds.ts";
 import { parseUrlText, toSqlText } from "../kinds/values.ts";
@@ -210,6 +211,8 @@ export function findTable(
 ): ReadableTable {
   const table = tables.find(({ folder, name }) => folder === tableName.folder && name === tableName.name);
   if (table !== undefined) return table;
+  const refusal = folderRefusal(tables, tableName);
+  if (refusal !== undefined) throw refusal;
   const names = tables.flatMap(({ folder, name }) => (folder === tableName.folder ? [name] : []));
   const nearest = nearestName(tableName.name, names);
   const near = nearest === undefined ? undefined : tableName.text.replace(/[^/]*$/, nearest);

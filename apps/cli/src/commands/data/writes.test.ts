@@ -169,6 +169,16 @@ describe("insert", () => {
     expect(JSON.parse(stdout).errors[0].detail).toBe(expected);
   });
 
+  test("names the columns of the table, not inputs of a route", async () => {
+    const detail = 'Line 1: titel: The route takes no field "titel". Did you mean "title"?';
+    const hint = "The route takes: id?, title?";
+    refusal = appError("invalid_request", { detail, hint, errors: [{ pointer: "/0/titel", detail }] });
+    const { stderr, stdout } = await run(["insert", "main/docs", file("a.jsonl", '{"titel": 1}'), "--json"]);
+    expect(stderr + stdout).not.toContain("The route");
+    expect(stderr).toContain('Line 1: titel: main/docs has no column "titel". Did you mean "title"?');
+    expect(stderr).toContain("hint: Its columns: id, title, ");
+  });
+
   test("refuses a missing file, and no input", async () => {
     expect((await run(["insert", "main/docs", "none.csv"])).stderr).toContain("The file none.csv cannot be read");
     expect((await run(["insert", "main/docs", "-"])).stderr).toContain("Nothing is piped in.");
