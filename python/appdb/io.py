@@ -2,9 +2,10 @@
 
 import csv
 import errno
+import io
 import json
 import os
-import sys
+from binascii import b2a_base64
 from contextlib import contextmanager
 
 from appdb.declare.arguments import checked
@@ -49,32 +50,50 @@ def export_parquet(table_or_query, parquet_path, partition_size_bytes=100_000_00
 
 @checked
 def export_csv(table_or_query, file_path, *, delimiter=",", quoting=csv.QUOTE_MINIMAL):
-    """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, binary columns are left out."""
+    """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, bytes are base64."""
     from appdb.client.rows.frames import is_json
 
-    columns, rows, close = _rows_of(table_or_query, file_path)
+    cursor = _query_of(table_or_query).cursor()
+    columns = cursor._columns
     try:
         with _replaced(os.fspath(file_path)) as part, open(part, "w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, delimiter=delimiter, quoting=quoting)
             writer.writerow([column.name for column in columns])
             cells = [_json_text if is_json(column.kind) else _csv_cell for column in columns]
-            for values in rows:
-                writer.writerow([cell(value) for cell, value in zip(cells, values)])
+            for values in cursor.values():
+                row = [cell(value) for cell, value in zip(cells, values)]
+                if quoting == csv.QUOTE_MINIMAL and "" in row:
+                    file.write(_line_with_empty_texts(row, delimiter))
+                else:
+                    writer.writerow(row)
     finally:
-        close()
+        cursor.close()
+
+
+def _line_with_empty_texts(row, delimiter):
+    """A line of CSV. An empty text has quotes, unlike None: the writer of Python writes both without."""
+
+    def text(cell):
+        if cell is None or cell == "":
+            return "" if cell is None else '""'
+        written = io.StringIO()
+        csv.writer(written, delimiter=delimiter, lineterminator="").writerow([cell])
+        return written.getvalue()
+
+    return delimiter.join(map(text, row)) + "\r\n"
 
 
 @checked
 def export_json(table_or_query, file_path):
-    """Writes rows as JSON, an object a line. Files are addresses, binary columns are left out."""
-    columns, rows, close = _rows_of(table_or_query, file_path)
-    names = [column.name for column in columns]
+    """Writes rows as JSON, an object a line. Files are addresses, bytes are base64."""
+    cursor = _query_of(table_or_query).cursor()
+    names = [column.name for column in cursor._columns]
     try:
         with _replaced(os.fspath(file_path)) as part, open(part, "w", encoding="utf-8") as file:
-            for values in rows:
+            for values in cursor.values():
                 file.write(json.dumps(dict(zip(names, map(_plain, values))), ensure_ascii=False, default=_text) + "\n")
     finally:
-        close()
+        cursor.close()
 
 
 @checked
@@ -151,20 +170,6 @@ def _query_of(given):
     raise _refused(f"An export of {type(given).__name__}", 'Give a table or a query: export_csv(db.get_table("main/docs"), path)')
 
 
-def _rows_of(given, path):
-    """The columns but binary ones, the rows as lists, and the function that ends the query. A note names the others."""
-    from appdb.kinds import rules
-
-    cursor = _query_of(given).cursor()
-    kept = [place for place, column in enumerate(cursor._columns) if rules(column.kind).python != "bytes"]
-    left_out = [column.name for place, column in enumerate(cursor._columns) if place not in kept]
-    if left_out:
-        named = f"the binary {'column' if len(left_out) == 1 else 'columns'} {', '.join(left_out)}"
-        print(f"{os.fspath(path)} is written without {named}. export_parquet() keeps bytes.", file=sys.stderr)
-    columns = [cursor._columns[place] for place in kept]
-    return columns, ([values[place] for place in kept] for values in cursor.values()), cursor.close
-
-
 def _json_text(value):
     """The cell of a Json column, which is read as JSON: a text has quotes."""
     return None if value is None else json.dumps(_plain(value), ensure_ascii=False)
@@ -181,6 +186,8 @@ def _plain(value):
     """A value that JSON has, a date or a UUID."""
     from appdb.client.cells import File
 
+    if type(value) is bytes:
+        return b2a_base64(value, newline=False).decode()
     if type(value) is File:
         return value.cell.get("url") or value.cell["address"]
     return value.tolist() if hasattr(value, "tolist") else value

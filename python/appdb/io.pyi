@@ -16,10 +16,10 @@ def export_parquet(
 def export_csv(
     table_or_query: Table | BoundQuery, file_path: str | os.PathLike[str], *, delimiter: str = ",", quoting: int = 0
 ) -> None:
-    """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, binary columns are left out."""
+    """Writes rows as CSV with a header. Lists and objects are JSON, files are addresses, bytes are base64."""
 
 def export_json(table_or_query: Table | BoundQuery, file_path: str | os.PathLike[str]) -> None:
-    """Writes rows as JSON, an object a line. Files are addresses, binary columns are left out."""
+    """Writes rows as JSON, an object a line. Files are addresses, bytes are base64."""
 
 def import_csv(
     tbl_name: str,

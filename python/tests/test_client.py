@@ -40,7 +40,8 @@ def docs(server):
         ("https://acme/docs", "Write cloud://acme:main/docs"),
         ("main//docs", "a part of it is empty"),
         ("main/2024", "'2024' is not a name"),
-        ("main/a.b/c", "'a.b' contains a dot"),
+        ("main/a.b/c", "'a.b' contains a dot. Write main/a/b/c."),
+        ("main/../y", "'..' contains a dot. Write main/y."),
         (b"main/docs", "the path of a table is text"),
     ],
 )

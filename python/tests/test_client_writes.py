@@ -213,7 +213,7 @@ def test_a_table_is_created_from_its_rows(server):
     columns = server.bodies("/changes")[0]["change"]["definition"]["columns"]
     assert [(one["name"], one["type"]["kind"]) for one in columns] == [("title", "string"), ("n", "float"), ("tags", "json")]
     assert len(sent(server)) == 2
-    with pytest.raises(db.Error, match="The column 'n' has a String in row 2, and a Int before"):
+    with pytest.raises(db.Error, match="The column 'n' has a String in row 2, and an Int before"):
         db.create_table("main/people", source=[{"n": 1}, {"n": "x"}])
 
 

@@ -14,15 +14,13 @@ TYPES = {"n": "int", "s": "string", "made": "timestamp", "tags": "json", "raw": 
 ROWS = [[2**53 + 1, 'a,"b"', "2026-01-02T03:04:05Z", '{"x":[1,null]}', b"\0"], [None, "é", None, None, None]]
 
 
-def test_csv_has_a_header_json_and_no_binary_columns(server, docs, tmp_path, capsys):
+def test_csv_has_a_header_json_and_base64(server, docs, tmp_path):
     server.result(TYPES, ROWS)
     export_csv(docs, tmp_path / "a.csv", delimiter=";")
-    note = f"{tmp_path / 'a.csv'} is written without the binary column raw. export_parquet() keeps bytes.\n"
-    assert capsys.readouterr() == ("", note)
     assert (tmp_path / "a.csv").read_bytes().decode().split("\r\n") == [
-        "n;s;made;tags",
-        '9007199254740993;"a,""b""";2026-01-02T03:04:05+00:00;"{""x"": [1, null]}"',
-        ";é;;",
+        "n;s;made;tags;raw",
+        '9007199254740993;"a,""b""";2026-01-02T03:04:05+00:00;"{""x"": [1, null]}";AA==',
+        ";é;;;",
         "",
     ]
 
@@ -35,12 +33,25 @@ def test_texts_of_json_columns_come_back_from_csv(server, docs, tmp_path):
     assert [row["tags"] for row in rows] == ["5", "null", 5, [1], None, ""]
 
 
+def test_an_empty_text_in_csv_has_quotes_and_none_has_not(server, docs, tmp_path):
+    rows = [["", None, b""], [None, "a,b", None], ['"', "", b"\xff"]]
+    server.result({"title": "string", "other": "string", "raw": "binary"}, rows)
+    export_csv(docs, tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_bytes().decode().split("\r\n") == [
+        "title,other,raw",
+        '"",,""',
+        ',"a,b",',
+        '"""","",/w==',
+        "",
+    ]
+
+
 def test_json_is_an_object_a_line(server, docs, tmp_path):
     server.result(TYPES, ROWS)
     export_json(docs.where(docs.n > 1), str(tmp_path / "a.json"))
     assert (tmp_path / "a.json").read_text(encoding="utf-8").splitlines() == [
-        '{"n": 9007199254740993, "s": "a,\\"b\\"", "made": "2026-01-02T03:04:05+00:00", "tags": {"x": [1, null]}}',
-        '{"n": null, "s": "é", "made": null, "tags": null}',
+        '{"n": 9007199254740993, "s": "a,\\"b\\"", "made": "2026-01-02T03:04:05+00:00", "tags": {"x": [1, null]}, "raw": "AA=="}',
+        '{"n": null, "s": "é", "made": null, "tags": null, "raw": null}',
     ]
 
 

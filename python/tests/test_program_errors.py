@@ -21,6 +21,10 @@ from test_client import docs, server  # noqa: F401
         ("Drop these first. With its views: cli drop main/a/docs --cascade", 'Drop these first. With its views: db.drop_table("main/a/docs", force=True)'),
         ("Use another name, or drop it first: cli drop main/docs", 'Use another name, or drop it first: db.drop_table("main/docs")'),
         ("Give it another name there: cli rename main/a/docs papers", 'Give it another name there: db.move("main/a/docs", "main/a/papers")'),
+        (
+            "Create it first: cli schema update <file> <target>",
+            "If it was moved, open it again at its path: db.get_table(path). db.list_tables() has the paths.",
+        ),
         ("List the tables: cli ls main", 'List the tables: db.ls("main")'),
         ("Send the key of an existing row. An insert route creates rows.", 'Send the key of an existing row. Or write if_not_exists="insert".'),
         ("Request less, or send a greater timeout_ms.", "Request less, or give a greater timeout=."),

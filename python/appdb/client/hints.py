@@ -10,6 +10,10 @@ _FORMS = [
     (re.compile(rf"cli drop {_PATH}"), r'db.drop_table("\1")'),
     (re.compile(rf"cli drop-dir {_PATH} -r"), r'db.drop_dir("\1", force=True)'),
     (re.compile(rf"cli rename {_PATH} (\w+)"), lambda found: _move(found[1], found[2])),
+    (
+        re.compile(r"Create it first: cli schema update <file> <target>"),
+        "If it was moved, open it again at its path: db.get_table(path). db.list_tables() has the paths.",
+    ),
     (re.compile(rf"cli ls {_PATH}"), r'db.ls("\1")'),
     (re.compile(r"cli ls\b"), "db.ls()"),
     (re.compile(r"See the new plan: cli schema diff .*"), "Open the table again with db.get_table(), then try again."),

@@ -79,7 +79,8 @@ def _parsed(text, what, example):
     database, *parts = [part.lower() for part in rest.split("/")]
     if "." in rest:
         part = next(part for part in rest.split("/") if "." in part)
-        raise _invalid(text, f"'{part}' contains a dot", f"Write {text.replace('.', '/') if not hosted else f'{SCHEME}acme:main/{example}'}")
+        slashed = "/".join(part for part in text.replace(".", "/").split("/") if part)
+        raise _invalid(text, f"'{part}' contains a dot", f"Write {slashed if not hosted else f'{SCHEME}acme:main/{example}'}")
     target = Target(organization, database)
     if not parts and what == "table" and not hosted and _is_name(database):
         named = f"{database}/docs" if database == "main" else f"main/{database}, or {database}/docs if it is the database"

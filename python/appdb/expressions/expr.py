@@ -381,7 +381,11 @@ def _cell_error(column, name):
 
 def article(expr):
     """`an Int`, `a String`."""
-    name = display(expr._kind)
+    return with_article(display(expr._kind))
+
+
+def with_article(name):
+    """`an Int`, `a String`."""
     return f"an {name}" if name[0] in "AI" else f"a {name}"
 
 

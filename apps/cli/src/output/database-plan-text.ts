@@ -10,8 +10,8 @@ const VERDICTS = {
 
 const SIGNS = { create: "+", build: "~", upload: "~", change: "~" } as const satisfies Record<DatabaseOp["op"], string>;
 
-/** Maximum number of lines shown for one change; `--json` has all. */
-const MAX_LINES = 20;
+/** Maximum number of lines shown for one change. The server shortens lists to 20 lines and the number of the others. */
+const MAX_LINES = 21;
 
 /** Prints the plan of a database update and a summary. */
 export function printDatabasePlan(plan: DatabasePlan, out: Output): void {

@@ -6,7 +6,9 @@ import type { DataColumn, DataTable } from "@appdb/contract/routes/data-api";
 import type { Context } from "../context.ts";
 import { foldNames } from "./fold-names.ts";
 import { ArraySplitter, objectLine } from "./split-array.ts";
-import { textPieces } from "./text-pieces.ts";
+import { textPieces, workbook } from "./text-pieces.ts";
+
+const WORKBOOKS = [".xls", ".xlsm", ".xlsx"];
 
 /** Characters of the longest line. */
 const MAX_LINE = 64 * 1024 * 1024;
@@ -41,6 +43,7 @@ export async function* readRowFile(
     yield* parquetLines(ctx, typed, (names) => columnsOf(names, typed, wanted));
     return;
   }
+  if (WORKBOOKS.includes(ending)) throw workbook(typed);
   const pieces = textPieces(ctx, typed);
   if (ending === ".csv" || ending === ".tsv") yield* csvLines(pieces, typed, wanted);
   else yield* jsonOrCsv(pieces, typed, wanted);
@@ -59,9 +62,22 @@ async function* jsonOrCsv(pieces: AsyncGenerator<string, void>, typed: string, w
   if (first === "[" || isObject) wanted.countRows?.();
   if (first === "[") yield* foldNames(arrayLines(all, typed), "row", typed);
   else if (isObject) yield* foldNames(once(objectLine(await whole(all), typed)), "row", typed);
-  else if (typed !== "-" || first === "{" || first === undefined)
+  else if (first === "{" || first === undefined || isOfLines(typed))
     yield* foldNames(plainLines(all, typed), "line", typed);
-  else yield* csvLines(all, "the input", wanted);
+  else if (typed === "-") yield* csvLines(all, "the input", wanted);
+  else throw unknownFormat(typed);
+}
+
+function isOfLines(typed: string): boolean {
+  return [".jsonl", ".ndjson"].includes(extname(typed).toLowerCase());
+}
+
+function unknownFormat(typed: string): Error {
+  const ending = extname(typed);
+  return appError("usage", {
+    detail: `${typed} is not JSON. A file ${ending === "" ? "without an ending" : `that ends in ${ending}`} is read as JSON.`,
+    hint: "Name the file by its format: .csv, .tsv, .jsonl, .json or .parquet.",
+  });
 }
 
 async function* withHead(head: string, rest: AsyncGenerator<string, void>) {

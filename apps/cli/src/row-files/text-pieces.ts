@@ -44,7 +44,7 @@ export async function* textPieces(
   const begin = () => {
     const mark = head.subarray(0, PARQUET.length).toString("latin1");
     if (mark === PARQUET) throw parquetAsText(typed);
-    if (mark === ARCHIVE) throw workbookAsText(typed);
+    if (mark === ARCHIVE) throw workbook(typed);
     encoding = MARKS.get(head.subarray(0, MARK_BYTES).toString("hex")) ?? "utf-8";
     decoder = new TextDecoder(encoding, { fatal: true });
     return decode(head, false);
@@ -124,7 +124,8 @@ function parquetAsText(typed: string): Error {
   });
 }
 
-function workbookAsText(typed: string): Error {
+/** The error of an Excel file. */
+export function workbook(typed: string): Error {
   return appError("usage", {
     detail: `${typed === "-" ? "The input" : typed} is an Excel file or another archive, which this command does not read.`,
     hint: 'Save its sheet as CSV, or insert it in Python: appdb.get_table("main/docs").insert("rows.xlsx")',

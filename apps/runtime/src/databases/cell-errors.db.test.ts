@@ -1,11 +1,15 @@
 import { parseTarget } from "@appdb/contract/names";
 import { loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { startRecompute } from "@appdb/engine/jobs/plan-recompute";
+import { changeTable } from "@appdb/engine/table-changes/change-table";
 import { readableTables } from "@appdb/engine/views/view-tables";
+import { createSilentLog } from "@appdb/testkit/silent-log";
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterEach, expect, test } from "vitest";
 import { findErrors } from "./cell-errors.ts";
+import { tableIn } from "./data-handlers.ts";
 import { describeTables } from "./data-tables.ts";
+import { planTableRecompute } from "./recompute.ts";
 
 const appWith = (bad: string) => `
 from typing import Iterator, TypedDict
@@ -54,21 +58,20 @@ afterEach(async () => {
   await tested?.[Symbol.asyncDispose]();
 });
 
-async function found(table?: string) {
-  const open = async (text: string) => ({
-    sql: tested.sql,
-    name: text,
-    target: parseTarget(text),
-    hold: () => never(),
-  });
-  return (await findErrors(open, { target: "main", table, limit: 100 })).map(
-    ({ table: path, rows, counts, errors }) => ({
-      path,
-      rows,
-      counts,
-      cells: errors.map(({ key, column, errortype }) => [key, column, errortype]),
-    }),
-  );
+const open = async (text: string) => ({
+  sql: tested.sql,
+  name: text,
+  target: parseTarget(text),
+  hold: () => never(),
+});
+
+async function found(table?: string, target = "main") {
+  return (await findErrors(open, { target, table, limit: 100 })).map(({ table: path, rows, counts, errors }) => ({
+    path,
+    rows,
+    counts,
+    cells: errors.map(({ key, column, errortype }) => [key, column, errortype]),
+  }));
 }
 
 function never(): never {
@@ -110,6 +113,54 @@ test("errors of an iterator view are those of rows that were not made, and of ro
     ["low", 0],
   ]);
 });
+
+test("counts of a target include the tables in its folders", async () => {
+  const tables = ["near", "inner", "outer"].map(
+    (name) => `
+class T_${name}(Base, name="${name}"):
+    id = db.Column(type=db.Int, primary_key=True)
+    body: db.String
+    big = loud(body)
+
+api.add_insert_route(T_${name}, path="/${name}", on_error="ignore")
+`,
+  );
+  tested = await openTestApplication(appWith("bad") + tables.join(""));
+  for (const name of ["near", "inner", "outer"]) await tested.post(`/${name}`, { id: 1, body: "bad" });
+  await tested.post("/inner", { id: 2, body: "bad" });
+  await move("inner", "far/below/inner");
+  await move("outer", "far/outer");
+  await move("near", "farther/near");
+  const counted = async (table?: string, target?: string) =>
+    (await found(table, target)).map(({ path, counts }) => [path, counts]);
+  const below = ["main/far/below/inner", { big: 2 }];
+  const outer = ["main/far/outer", { big: 1 }];
+  expect(await counted()).toEqual([below, outer, ["main/farther/near", { big: 1 }]]);
+  expect(await counted("far")).toEqual([below, outer]);
+  expect(await counted(undefined, "main/far")).toEqual([below, outer]);
+  expect(await counted("below", "main/far")).toEqual([below]);
+  const all = { columns: [], cascade: true, on_error: "abort", errors_only: false } as const;
+  await expect(planTableRecompute({ open }, { table: "main/far/below", ...all })).rejects.toMatchObject({
+    message: "main/far/below is a folder, not a table.",
+    hint: "List its tables: cli ls main/far/below",
+  });
+  await expect(tableIn({ sql: tested.sql, uri: "main" }, "far")).rejects.toMatchObject({
+    message: "main/far is a folder, not a table.",
+  });
+});
+
+async function move(table: string, to: string): Promise<void> {
+  const deps = { sql: tested.sql, clock: { now: Date.now }, log: createSilentLog() };
+  await changeTable(deps, {
+    change: { change: "move_table", table, to },
+    database: "main",
+    functions: [],
+    resource_pools: [],
+    runtime_id: null,
+    on_error: "abort",
+    dry_run: false,
+  });
+}
 
 test("a filtered view without failing cells has none, and unknown tables are answered with the views, too", async () => {
   tested = await openTestApplication(appWith("bad"));

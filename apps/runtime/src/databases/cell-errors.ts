@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { TableErrors } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
-import type { CatalogTable } from "@appdb/engine/catalog/catalog";
+import type { Catalog, CatalogTable } from "@appdb/engine/catalog/catalog";
 import { loadDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { conditionColumn, viewColumnName } from "@appdb/engine/catalog/sql-names";
 import { countErrors, listErrors } from "@appdb/engine/compute/list-errors";
@@ -9,6 +9,9 @@ import type { SqlConnection } from "@appdb/engine/ports";
 import { folderSchema } from "@appdb/engine/target";
 import { type ReadableTable, readableTables } from "@appdb/engine/views/view-tables";
 import type { OpenByText } from "./open-known.ts";
+
+/** The schema of tables that are in no folder. */
+const ROOT = "public";
 
 export interface ErrorsInput {
   readonly target: string;
@@ -18,8 +21,8 @@ export interface ErrorsInput {
 }
 
 /**
- * Finds failing cells: the first ones of a table, or counts for each affected table of a target. A name that is not a
- * table may be a folder.
+ * Finds failing cells: the first ones of a table, or counts for each affected table of a target and its folders. A name
+ * that is not a table may be a folder.
  * @throws table_not_found, column_not_found
  */
 export async function findErrors(
@@ -28,16 +31,16 @@ export async function findErrors(
 ): Promise<TableErrors[]> {
   const { sql, target } = await open(text);
   const catalog = await loadDefinitions(sql);
-  const inFolder = (of: string) => catalog.tables.filter((table) => table.folder === folderSchema(of));
-  const tables = inFolder(target.text);
-  if (name === undefined) return await countTables(sql, target.text, tables);
+  const tables = catalog.tables.filter((table) => isIn(table, target.text));
+  if (name === undefined) return await countTables(sql, target.text, catalog);
   const table = tables.find((candidate) => candidate.name === name);
   const folder = `${target.text}/${name}`;
   const readable = readableTables(catalog).filter((one) => isIn(one, target.text));
   const view = readable.find((one) => one.view !== undefined && one.name === name);
+  const isFolder = catalog.tables.some((one) => isBelow(one, folder));
   const request = { path: folder, limit, tables };
   if (view?.view !== undefined) return [await listViewErrors(sql, view, { ...request, column })];
-  if (table === undefined && inFolder(folder).length > 0) return await countTables(sql, folder, inFolder(folder));
+  if (table === undefined && isFolder) return await countTables(sql, folder, catalog);
   if (table === undefined)
     throw missing("table_not_found", `There is no table ${target.text}/${name}.`, name, readable);
   const columns = table.columns.filter((candidate) => candidate.is_hidden !== true);
@@ -62,8 +65,14 @@ function joined(ofBase: TableErrors, own: TableErrors, limit: number): TableErro
   };
 }
 
-function isIn({ folder }: ReadableTable, target: string): boolean {
+function isIn({ folder }: Pick<CatalogTable, "folder">, target: string): boolean {
   return folder === folderSchema(target);
+}
+
+/** Whether a table is in a target or one of its folders. */
+function isBelow({ folder }: Pick<CatalogTable, "folder">, target: string): boolean {
+  const schema = folderSchema(target);
+  return schema === ROOT || folder === schema || folder.startsWith(`${schema}/`);
 }
 
 type ListRequest = Omit<Parameters<typeof listErrors>[2], "columns">;
@@ -84,12 +93,22 @@ async function listViewErrors(
   return await listErrors(sql, view.table, { ...request, columns: own });
 }
 
-async function countTables(sql: SqlConnection, path: string, tables: readonly CatalogTable[]): Promise<TableErrors[]> {
-  const counts = await countErrors(sql, tables);
-  const failing = tables.filter((table) => counts.has(table.id));
-  return await Promise.all(
-    failing.map((table) => listErrors(sql, table, { path: `${path}/${table.name}`, columns: null, limit: 0, tables })),
+/** The counts of each table of a target and its folders that has failing cells, by path. */
+async function countTables(sql: SqlConnection, path: string, { tables }: Catalog): Promise<TableErrors[]> {
+  const wanted = tables.filter((table) => isBelow(table, path));
+  const counts = await countErrors(sql, wanted);
+  const failing = wanted.filter((table) => counts.has(table.id));
+  const found = await Promise.all(
+    failing.map((table) => listErrors(sql, table, { path: pathBelow(path, table), columns: null, limit: 0, tables })),
   );
+  return found.sort((left, right) => (left.table < right.table ? -1 : 1));
+}
+
+/** The path of a table in a target or one of its folders. */
+function pathBelow(target: string, { folder, name }: CatalogTable): string {
+  if (isIn({ folder }, target)) return `${target}/${name}`;
+  const schema = folderSchema(target);
+  return `${target}/${schema === ROOT ? folder : folder.slice(schema.length + 1)}/${name}`;
 }
 
 function missing(

@@ -126,6 +126,7 @@ export function toEngine(request: RecomputePlanRequest, runtimeId: string | unde
   return {
     folder: folderSchema(path.target.text),
     table: path.table,
+    path: path.text,
     columns: columns.map((name) => name.toLowerCase()),
     cascade,
     on_error: onError,

@@ -98,6 +98,8 @@ test("a started service listens, is listed and writes its log", async () => {
   expect(await answers(stored.port)).toBe(String(record.pid));
   expect(services.log("main/reports/ingest").tail(10)).toEqual(["hello from ingest"]);
   expect(JSON.stringify(services.list(undefined))).not.toContain("s3cret");
+  for (const target of ["main", "main/reports", "main/reports/ingest"]) expect(services.list(target)).toEqual([record]);
+  for (const target of ["mai", "main/rep", "main/reports/ing", "other"]) expect(services.list(target)).toEqual([]);
 });
 
 test("a killed service restarts on the same port every time", async () => {

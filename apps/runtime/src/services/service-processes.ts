@@ -71,10 +71,13 @@ export class Services implements AsyncDisposable {
     );
   }
 
-  /** Services of one target, the service of that name, or of all targets when undefined; sorted by name. */
+  /** Services of a target and its folders, the service of that name, or all when undefined; sorted by name. */
   list(target: string | undefined): ServiceRecord[] {
     const all = this.#sorted(undefined);
-    const found = all.filter(({ stored }) => [undefined, stored.target, nameOf(stored)].includes(target));
+    const found = all.filter(({ stored }) => {
+      const name = nameOf(stored);
+      return target === undefined || name === target || name.startsWith(`${target}/`);
+    });
     return found.map((entry) => this.#record(entry));
   }
 

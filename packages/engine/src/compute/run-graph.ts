@@ -219,7 +219,8 @@ export function failedPart(error: UdfError, text?: string): string {
 
 /** The next step for a missing function; `instead` of restoring it. */
 export function missingHint(error: UdfError, instead: string): string {
-  if (!isProgramFunction(error.function)) return `Restore the function, or ${instead}.`;
+  if (!isProgramFunction(error.function))
+    return `Restore the function, or ${instead}. A hosted database has the functions of its last \`cli db update\`.`;
   return "Move the function into a module of the project, for example functions.py, and run add_computed_column() again with if_exists='replace'.";
 }
 

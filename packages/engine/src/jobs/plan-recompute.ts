@@ -3,6 +3,7 @@ import type { OnError } from "@appdb/contract/jobs";
 import { nearestName } from "@appdb/contract/nearest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { insertJob } from "../catalog/catalog-store.ts";
+import { folderRefusal } from "../catalog/folder-refusal.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { columnLabel, ownColumns } from "../catalog/sql-names.ts";
 import { layOutRow } from "../compute/row-layout.ts";
@@ -14,6 +15,8 @@ export interface RecomputeSelection {
   /** PostgreSQL schema of the target (`folderSchema`) and name of the table. */
   readonly folder: string;
   readonly table: string;
+  /** The complete path of the table, for errors. */
+  readonly path?: string;
   /** Computed columns; empty for all of the table. */
   readonly columns: readonly string[];
   /** Includes the columns that read them, directly or not. */
@@ -148,6 +151,9 @@ function readersOf(table: CatalogTable, columns: readonly CatalogColumn[]): read
 }
 
 function noTable(catalog: Catalog, request: RecomputeSelection): Error {
+  const { folder, path: text, table: name } = request;
+  const refusal = text === undefined ? undefined : folderRefusal(catalog.tables, { folder, name, text });
+  if (refusal !== undefined) return refusal;
   const names = catalog.tables.filter((table) => table.folder === request.folder).map((table) => table.name);
   const suggestion = nearestName(request.table, names);
   return appError("table_not_found", {

@@ -125,6 +125,9 @@ test("a row is found by the texts of its key, and other keys are refused by name
     code: "invalid_request",
     message: "The key of main/prices is (country, day): 2 values, not 1.",
   });
+  await expect(
+    findRow(sql, { ...of, primary_key: ["day"] }, { key: ["1", "2"], text: "main/prices" }),
+  ).rejects.toMatchObject({ message: "The key of main/prices is (day): 1 value, not 2." });
   await expect(find("de", "tomorrow")).rejects.toMatchObject({ message: expect.stringContaining("day: ") });
   await expect(findRow(sql, { ...of, primary_key: [] }, { key: ["1"], text: "main/prices" })).rejects.toMatchObject({
     message: "main/prices has no primary key, so no key names one of its rows.",

@@ -3,6 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import { nearestName } from "@appdb/contract/nearest";
 import type { CatalogColumn } from "../catalog/catalog.ts";
 import { keyExpression } from "../catalog/ddl.ts";
+import { folderRefusal } from "../catalog/folder-refusal.ts";
 import { explainCondition } from "../conditions/condition-sql.ts";
 import { kindOf, UUID_TYPE } from "../kinds/kinds.ts";
 import { parseUrlText, toSqlText } from "../kinds/values.ts";
@@ -97,7 +98,7 @@ export async function findRow(
   }
   if (names.length !== key.length) {
     throw appError("invalid_request", {
-      detail: `The key of ${path} is (${names.join(", ")}): ${names.length} values, not ${key.length}.`,
+      detail: `The key of ${path} is (${names.join(", ")}): ${names.length === 1 ? "1 value" : `${names.length} values`}, not ${key.length}.`,
       hint: "Give a value for each column of the key, in this order.",
       meta,
     });
@@ -210,6 +211,8 @@ export function findTable(
 ): ReadableTable {
   const table = tables.find(({ folder, name }) => folder === tableName.folder && name === tableName.name);
   if (table !== undefined) return table;
+  const refusal = folderRefusal(tables, tableName);
+  if (refusal !== undefined) throw refusal;
   const names = tables.flatMap(({ folder, name }) => (folder === tableName.folder ? [name] : []));
   const nearest = nearestName(tableName.name, names);
   const near = nearest === undefined ? undefined : tableName.text.replace(/[^/]*$/, nearest);

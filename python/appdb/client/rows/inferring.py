@@ -11,6 +11,7 @@ from appdb.client.rows.row_names import folded
 from appdb.client.rows.sources import Source, source_of
 from appdb.declare.errors import AppFileError, Error
 from appdb.declare.names import check_column_name
+from appdb.expressions.expr import with_article
 from appdb.kinds import DISPLAY, rules
 from appdb.kinds._base import parametrised
 
@@ -119,7 +120,7 @@ def _joined(name, number, before, value, is_frame):
     if (before, kind) in _NUMBERS:
         return "float"
     raise Error(
-        f"The column '{name}' has a {DISPLAY[kind]} in row {number}, and a {DISPLAY[before]} before.",
+        f"The column '{name}' has {with_article(DISPLAY[kind])} in row {number}, and {with_article(DISPLAY[before])} before.",
         f'Write schema={{"{name}": db.Json | None, ...}}, or convert the values.',
     )
 

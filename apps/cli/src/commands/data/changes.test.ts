@@ -1,3 +1,6 @@
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { PlanOp, SchemaPlan } from "@appdb/contract/plan";
 import { schemaPlan } from "@appdb/testkit/schema-plan";
@@ -47,6 +50,24 @@ test("drop shows what goes, and needs a confirmation", async () => {
   const done = await runCli("drop main/docs -f", { client, cwd: import.meta.dirname });
   expect([done.exit, done.stdout]).toEqual([0, "dropped  main/docs\n"]);
   expect(asked.at(-1)).toEqual([false, FORCED]);
+});
+
+test("drops and moves say from which folder they come, also outside of projects", async () => {
+  const roots: unknown[] = [];
+  const client: DaemonAnswers = {
+    tableChange: async ({ project_root: root }) => {
+      roots.push(root);
+      return planOf("main/docs", DROP);
+    },
+  };
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "appdb-no-project-")));
+  try {
+    await runCli("drop-dir main/reports -r -n", { client, cwd: folder });
+    await runCli("mv main/docs main/reports -n", { client, cwd: folder });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  expect(roots).toEqual([folder, folder]);
 });
 
 test("drop -n only shows what would go, with the services that use it", async () => {

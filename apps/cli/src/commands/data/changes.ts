@@ -18,8 +18,8 @@ export async function openChanges(ctx: Context, target: Target): Promise<ChangeT
   if (target.kind === "local") {
     const client = await ctx.daemon.ensure();
     const params = { db: target.database };
-    // Outside of projects, the owner of a table does not matter.
-    const root = { project_root: findProject(ctx.cwd)?.root ?? null };
+    // As requests of the library: outside of projects, the folder is that of other programs.
+    const root = { project_root: findProject(ctx.cwd)?.root ?? ctx.cwd };
     return {
       change: async (change, { dry_run }) =>
         (await client.call("tableChange", { params, body: { change, dry_run, ...root } }, options)).plan,

@@ -1,7 +1,13 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
-import { expect, test } from "vitest";
+import { afterAll, expect, test } from "vitest";
 import { type DaemonAnswers, runCli } from "../../testing/fake-context.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "appdb-exports-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const TITLE = dataColumn("title", "String | None");
 const TABLES = [
@@ -164,6 +170,18 @@ test("export writes texts of Json columns as JSON in CSV", async () => {
   expect((await run("export main/docs", client)).stdout).toBe('id,meta\n0,"""text"""\n1,"""5"""\n2,5\n3,\n4,[1]\n');
 });
 
+test("export separates the cells of a .tsv file by tabs", async () => {
+  const rows = [
+    { id: 1, title: "a\tb", loud: "c,d" },
+    { id: 2, title: null, loud: "" },
+  ];
+  const client: DaemonAnswers = { ...DOCS, rowList: async () => ({ rows, next: null }) };
+  await run(`export main/docs -o ${folder}/docs.TSV`, client);
+  expect(readFileSync(`${folder}/docs.TSV`, "utf8")).toBe('id\ttitle\tloud\n1\t"a\tb"\t"c,d"\n2\t\t""\n');
+  expect((await run(`export main/docs --format csv -o ${folder}/docs.txt`, client)).exit).toBe(0);
+  expect(readFileSync(`${folder}/docs.txt`, "utf8")).toMatch(/^id,title,loud\n/);
+});
+
 test("export writes all pages as CSV or JSON lines, and Parquet only to a file", async () => {
   const asked: unknown[] = [];
   const client: DaemonAnswers = {
@@ -187,6 +205,17 @@ test("export writes all pages as CSV or JSON lines, and Parquet only to a file",
     "hint: Name the file: -o docs.parquet",
   );
   expect((await run("export main/docs -o docs.json", client)).stderr).toContain("--format jsonl");
+  for (const out of ["docs.xlsx", "docs.txt", "docs.csv.gz"]) {
+    const { exit, stderr } = await run(`export main/docs -o ${out}`, client);
+    expect(exit).toBe(2);
+    expect(stderr).toMatch(
+      /ends in \.(xlsx|txt|gz), which is not a format .*\n.*\.csv, \.tsv, \.jsonl, \.ndjson, \.parquet/,
+    );
+  }
+  expect((await run("export main/docs --format csv -o docs.xlsx", client)).stderr).toContain("ends in .xlsx, which");
+  expect((await run("export main/docs --format csv -o docs.parquet", client)).stderr).toContain(
+    "docs.parquet ends in .parquet, and --format says csv.",
+  );
   expect((await run("export main/docs --format xml", client)).stderr).toContain("expected csv, jsonl or parquet");
   expect((await run("export main/docs --json", client)).stderr).toContain("--json describes a written file.");
   expect((await run("export main/docs -o /none/docs.csv", client)).stderr).toContain(

@@ -15,6 +15,18 @@ import { COLUMNS_FLAG, chosenColumns, openTable, readPage, TABLE, WHERE_FLAG, wi
 const FORMATS = ["csv", "jsonl", "parquet"] as const;
 type Format = (typeof FORMATS)[number];
 
+/** The formats of the endings of files' names. */
+const ENDINGS: Readonly<Record<string, Format>> = {
+  ".csv": "csv",
+  ".tsv": "csv",
+  ".jsonl": "jsonl",
+  ".ndjson": "jsonl",
+  ".parquet": "parquet",
+};
+
+/** Endings of files that other programs do not read as any of the formats. */
+const WORKBOOKS = [".xls", ".xlsm", ".xlsx"];
+
 interface Flags extends JsonFlag {
   readonly format?: Format;
   readonly where?: string;
@@ -61,23 +73,24 @@ export const exportRows = defineCommand<Flags, [path: string], Exported | undefi
     if (json && out === undefined) {
       throw appError("usage", { detail: "--json describes a written file.", hint: "Name the file: -o docs.csv" });
     }
-    const format = chosen ?? formatOf(out);
+    const format = formatOf(out, chosen);
     if (format === "parquet" && out === undefined) {
       throw appError("usage", { detail: "Parquet is written to a file.", hint: "Name the file: -o docs.parquet" });
     }
     const { data, path, text: whole } = await openTable(ctx, named);
     const columns = chosenColumns(await data.table(path), typed, whole);
     const pages = readPages((cursor) => data.rows(path, { limit: MAX_ROWS, cursor, where, order_by: undefined }));
+    const how: Written = { format, separator: extname(out ?? "").toLowerCase() === ".tsv" ? "\t" : "," };
     if (out !== undefined) {
       using file = new OutputFile(resolve(ctx.cwd, out));
-      const rows = await file.fill(() => writeFile(file, format, pages, columns));
+      const rows = await file.fill(() => writeFile(file, how, pages, columns));
       return { path: whole, rows, file: out };
     }
     const print = async (lines: string) => {
       ctx.out.data(lines);
       await ctx.out.ready();
     };
-    const rows = await writeText(print, format, pages, columns);
+    const rows = await writeText(print, how, pages, columns);
     ctx.out.note(`${whole}: ${count(rows, "row")}`);
     return undefined;
   },
@@ -91,16 +104,41 @@ function parseFormat(input: string): Format {
   throw new Error("expected csv, jsonl or parquet");
 }
 
-/** By the ending of a file's name. @throws usage for .json, whose content is one document */
-function formatOf(out: string | undefined): Format {
+/**
+ * The chosen format, otherwise that of the ending of a file's name; CSV without an ending.
+ * @throws usage for an ending of another format, an unknown one, and .json, whose content is one document
+ */
+function formatOf(out: string | undefined, chosen: Format | undefined): Format {
   const ending = extname(out ?? "").toLowerCase();
-  if (ending === ".parquet") return "parquet";
-  if (ending === ".jsonl" || ending === ".ndjson") return "jsonl";
-  if (ending !== ".json") return "csv";
+  if (WORKBOOKS.includes(ending)) throw unknownEnding(out, ending);
+  const own = ENDINGS[ending];
+  if (chosen !== undefined) {
+    if (own === undefined || own === chosen) return chosen;
+    throw appError("usage", {
+      detail: `${out} ends in ${ending}, and --format says ${chosen}.`,
+      hint: `Name it with the ending .${chosen}, or choose: --format ${own}`,
+    });
+  }
+  if (own !== undefined) return own;
+  if (ending === "") return "csv";
+  if (ending !== ".json") throw unknownEnding(out, ending);
   throw appError("usage", {
     detail: `${out} could be JSON lines or CSV.`,
     hint: "Name it with the ending .jsonl, or choose: --format jsonl",
   });
+}
+
+function unknownEnding(out: string | undefined, ending: string): Error {
+  return appError("usage", {
+    detail: `${out} ends in ${ending}, which is not a format of cli export.`,
+    hint: `Name it with one of the endings ${Object.keys(ENDINGS).join(", ")}.`,
+  });
+}
+
+interface Written {
+  readonly format: Format;
+  /** Of CSV. */
+  readonly separator: "," | "\t";
 }
 
 interface Page {
@@ -121,11 +159,11 @@ async function* readPages(read: (cursor: string | undefined) => Promise<string>)
 
 async function writeFile(
   file: OutputFile,
-  format: Format,
+  how: Written,
   pages: AsyncIterable<Page>,
   columns: DataTable["columns"],
 ): Promise<number> {
-  if (format !== "parquet") return await writeText(async (lines) => file.write(`${lines}\n`), format, pages, columns);
+  if (how.format !== "parquet") return await writeText(async (lines) => file.write(`${lines}\n`), how, pages, columns);
   const { createParquet } = await import("../../row-files/parquet.ts");
   const parquet = createParquet(file.file, columns, columns.map(parquetColumn));
   let count = 0;
@@ -142,16 +180,22 @@ async function writeFile(
 
 async function writeText(
   write: (lines: string) => Promise<void>,
-  format: Format,
+  { format, separator }: Written,
   pages: AsyncIterable<Page>,
   columns: DataTable["columns"],
 ): Promise<number> {
   const isCsv = format === "csv";
-  if (isCsv) await write(csvLine(columns.map(({ name }) => name)));
+  if (isCsv)
+    await write(
+      csvLine(
+        columns.map(({ name }) => name),
+        separator,
+      ),
+    );
   let count = 0;
   for await (const { rows } of pages) {
     const lines = rows.map((row) =>
-      isCsv ? csvLine(csvCellsOf(row, columns)) : printExact(withColumns(row, columns)),
+      isCsv ? csvLine(csvCellsOf(row, columns), separator) : printExact(withColumns(row, columns)),
     );
     if (lines.length > 0) await write(lines.join("\n"));
     count += rows.length;

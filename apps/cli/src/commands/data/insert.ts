@@ -1,6 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import { parseTablePath } from "@appdb/contract/names";
+import type { DataTable } from "@appdb/contract/routes/data-api";
 import type { Written } from "@appdb/contract/routes/data-writes";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
@@ -31,7 +32,7 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
       kind: "tuple",
       parameters: [
         TABLE,
-        { brief: "The file: .jsonl, .json, .csv or .parquet; - is the input", placeholder: "FILE", parse: text },
+        { brief: "The file: .jsonl, .json, .csv, .tsv or .parquet; - is the input", placeholder: "FILE", parse: text },
       ],
     },
     flags: { onError: ON_ERROR_FLAG },
@@ -47,7 +48,9 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
     const { target } = parseTablePath(named);
     const body = new RowBody(sendMedia(ctx, given, { json, table, target }));
     const send = () =>
-      data.insert(path, body, onError).catch((error: unknown) => body.reject(countsRows ? byRows(error) : error));
+      data
+        .insert(path, body, onError)
+        .catch((error: unknown) => body.reject(inWordsOf(table, whole, countsRows ? byRows(error) : error)));
     return { path: whole, ...(await whileWorking(ctx.out, json, "inserting rows", send)) };
   },
   render: ({ errors, inserted, path }, out) => {
@@ -55,6 +58,21 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
     failedCells(out, errors, path);
   },
 });
+
+/** A table takes rows like a route: an error names its columns. */
+function inWordsOf(table: DataTable, path: string, error: unknown): unknown {
+  if (!(error instanceof AppError)) return error;
+  const { code, errors, hint, message, meta } = error;
+  const told = (text: string) => text.replace("The route takes no field", `${path} has no column`);
+  const columns = table.columns.filter(({ is_computed: isComputed }) => !isComputed).map(({ name }) => name);
+  return new AppError(code, {
+    detail: told(message),
+    hint: hint?.startsWith("The route takes: ") ? `Its columns: ${columns.join(", ")}` : hint,
+    meta,
+    errors: errors?.map(({ detail, pointer }) => ({ detail: told(detail), pointer })),
+    cause: error,
+  });
+}
 
 /** The server counts lines. In a file without lines, these are rows. */
 function byRows(error: unknown): unknown {

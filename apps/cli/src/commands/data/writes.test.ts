@@ -129,6 +129,11 @@ describe("insert", () => {
     expect(lines()?.[1]).toBe('{"id":1,"title":"ä"}');
   });
 
+  test("reads JSON of a file with another ending", async () => {
+    await run(["insert", "main/docs", file("a.txt", '\n{"id": 1}\n')]);
+    expect(lines()).toContain('{"id": 1}');
+  });
+
   test.each([
     ["a.csv", "id,title\n1,x\n2\n", "a.csv, line 3: 1 cells, and the header has 2 columns."],
     ["a.csv", 'id,title\n1,"x\n', "a.csv, line 2: The quote that begins a cell does not end."],
@@ -142,6 +147,9 @@ describe("insert", () => {
     ["a.json", "[{", "a.json is not JSON"],
     ["a.csv", "id,,title\n1,,x\n2,y,z\n", 'a.csv, line 3: "y" is in a column without a name.'],
     ["a.jsonl", '{"id": 1}\n{"id": 2, "ID": 3}\n', "a.jsonl, line 2: The column id has several values."],
+    ["a.xlsx", "id,title\n1,x\n", "a.xlsx is an Excel file or another archive, which this command does not read."],
+    ["a.txt", "id,title\n1,x\n", "a.txt is not JSON. A file that ends in .txt is read as JSON."],
+    ["rows", "id,title\n1,x\n", "rows is not JSON. A file without an ending is read as JSON."],
     ["a.xlsx", "PK\u0003\u0004...", "a.xlsx is an Excel file or another archive, which this command does not read."],
   ])("refuses %s with %j", async (name, content, expected) => {
     const { exit, stderr } = await run(["insert", "main/docs", file(name, content)]);
@@ -159,6 +167,16 @@ describe("insert", () => {
     const { stderr, stdout } = await run(["insert", "main/docs", file(name, content), "--json"]);
     expect(stderr).toContain(expected);
     expect(JSON.parse(stdout).errors[0].detail).toBe(expected);
+  });
+
+  test("names the columns of the table, not inputs of a route", async () => {
+    const detail = 'Line 1: titel: The route takes no field "titel". Did you mean "title"?';
+    const hint = "The route takes: id?, title?";
+    refusal = appError("invalid_request", { detail, hint, errors: [{ pointer: "/0/titel", detail }] });
+    const { stderr, stdout } = await run(["insert", "main/docs", file("a.jsonl", '{"titel": 1}'), "--json"]);
+    expect(stderr + stdout).not.toContain("The route");
+    expect(stderr).toContain('Line 1: titel: main/docs has no column "titel". Did you mean "title"?');
+    expect(stderr).toContain("hint: Its columns: id, title, ");
   });
 
   test("refuses a missing file, and no input", async () => {

@@ -202,7 +202,7 @@ function csvPrinter(print: Print): Printer {
   return {
     columns: async (columns) => await print(csvLine(columns.map(({ name }) => name))),
     async rows(rows) {
-      const lines = cellsOf(rows).map(csvLine);
+      const lines = cellsOf(rows).map((cells) => csvLine(cells));
       if (lines.length > 0) await print(lines.join("\n"));
     },
     end: () => undefined,
