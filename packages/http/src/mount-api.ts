@@ -71,3 +71,10 @@ export function endOf(reply: {
   else reply.raw.once("close", () => aborted.abort());
   return aborted.signal;
 }
+
+/** Whether a request failed only because its client left, or because a stop closed its connection. */
+export function wasLeft(reply: { readonly raw: { readonly destroyed: boolean } }, error: unknown): boolean {
+  if (!reply.raw.destroyed) return false;
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause.name === "AbortError") return true;
+  return false;
+}

@@ -4,7 +4,7 @@ import { pipeline } from "node:stream/promises";
 import type { Fetched } from "@appdb/contract/clients/client";
 import { AppError, appError } from "@appdb/contract/errors";
 import type { Target } from "@appdb/contract/names";
-import type { PsqlEnd, PsqlLine, PsqlSessionLine } from "@appdb/contract/routes/psql";
+import { PSQL_BLOCKS, type PsqlEnd, type PsqlLine, type PsqlSessionLine } from "@appdb/contract/routes/psql";
 import { fatalResponse } from "@appdb/system/network/postgres-errors";
 import type { Context } from "../context.ts";
 import { readStartup } from "./read-startup.ts";
@@ -15,6 +15,7 @@ const BYTES = { "content-type": "application/octet-stream" };
 const REASONS: Readonly<Record<PsqlEnd, string>> = {
   time: "it was open for the longest time",
   idle: "it was idle for too long",
+  blocking: `its locks made others wait ${PSQL_BLOCKS} times`,
   disk_full: "the database takes no more writes",
   stopped: "the database stopped",
   revoked: "the key or sign-in was removed, or may no longer use the database",
@@ -40,11 +41,19 @@ export async function openPsql(ctx: Context, target: Target, writes: boolean): P
   const api = await openApi(ctx, target, { writes, signal });
   const lines = api.lines[Symbol.asyncIterator]();
   const session = await firstLine(lines, target);
+  const over = endOf(lines, target);
+  let end: Error | undefined;
+  void over.then((reason) => {
+    end = reason;
+  });
   const connections = new Set<Socket>();
   const server = createServer({ noDelay: true }, (socket) => {
     connections.add(socket);
     socket.once("close", () => connections.delete(socket));
-    void carry(socket, session.user, (sent) => api.connect(session.session, sent));
+    void carry(socket, session.user, async (sent) => {
+      if (end !== undefined) throw end;
+      return await api.connect(session.session, sent);
+    });
   });
   server.listen({ host: LOOPBACK, port: 0, exclusive: true });
   await once(server, "listening");
@@ -55,7 +64,7 @@ export async function openPsql(ctx: Context, target: Target, writes: boolean): P
     ends_at: session.ends_at,
     host: LOOPBACK,
     port: (server.address() as AddressInfo).port,
-    ended: endOf(lines, target),
+    ended: over,
     async [Symbol.asyncDispose]() {
       server.close();
       for (const socket of connections) socket.destroy();

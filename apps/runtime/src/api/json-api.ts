@@ -6,7 +6,7 @@ import type { Answered, Api, CheckedRoute } from "@appdb/contract/routes/api";
 import { BUILD, SERVER_BUILD_HEADER, SERVER_VERSION_HEADER, VERSION } from "@appdb/contract/version";
 import { explainFullDisk } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
-import { type Call, endOf, mountRoute } from "@appdb/http/mount-api";
+import { type Call, endOf, mountRoute, wasLeft } from "@appdb/http/mount-api";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from "fastify";
 import type { z } from "zod";
 import type { MachineDisk } from "../databases/machine-disk.ts";
@@ -137,7 +137,8 @@ export function createJsonApi(options: JsonApiOptions): FastifyInstance {
   });
   app.setErrorHandler(async (error, request, reply) => {
     const problem = toProblem(await explained(asAppError(error), options, request.method), request.id);
-    if (problem.code === "internal_error") log.error({ err: error, req: request.id }, "a request failed");
+    if (wasLeft(reply, error)) log.info({ req: request.id }, "the client of a request left");
+    else if (problem.code === "internal_error") log.error({ err: error, req: request.id }, "a request failed");
     return await reply.code(problem.status).type("application/problem+json").send(JSON.stringify(problem));
   });
   app.setNotFoundHandler((request) => {

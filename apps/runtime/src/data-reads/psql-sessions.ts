@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { connect, type Socket } from "node:net";
 import { appError } from "@appdb/contract/errors";
 import * as limits from "@appdb/contract/routes/psql";
+import { KeyedMutex } from "@appdb/engine/batching/keyed-mutex";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { requireFolder } from "@appdb/engine/catalog/require-folder";
 import { letRoleWrite } from "@appdb/engine/data-queries/psql-writes";
@@ -12,7 +13,7 @@ import {
   createSessionRole,
   dropOtherSessionRoles,
   dropSessionRole,
-  endBlockingSessions,
+  endBlockingConnections,
   endLongTransactions,
   ensureSessionGroup,
   ensureWriterRole,
@@ -25,7 +26,7 @@ import type { SqlReads } from "./sql-reads.ts";
 const PASSWORD_BYTES = 32;
 const ID_BYTES = 16;
 const WATCH_MS = 10_000;
-/** How often sessions are looked for that others wait for, and how long these have waited. */
+/** How often connections are looked for that others wait for, and how long these have waited. */
 const BLOCKING_MS = 2_000;
 const BLOCKING_SECONDS = 3;
 const HOUR_MS = 3_600_000;
@@ -61,6 +62,10 @@ interface Open extends PsqlSession {
   /** Sum of the open connections, when it was last counted. */
   bytes: number;
   used_at: number;
+  /** Connections that were ended because others waited for their locks. */
+  readonly blocking: Set<string>;
+  /** How many times such connections were ended. */
+  blocks: number;
 }
 
 /** Sessions of PostgreSQL's protocol in a database: each has a role of its own, which is dropped with it. */
@@ -73,6 +78,9 @@ export class PsqlSessions implements AsyncDisposable {
   #preparing: Promise<void> | undefined;
   /** Version of the catalog whose tables writers may write. */
   #writable: number | undefined;
+  /** Changes of the rights of a database's writers, which PostgreSQL refuses to make at the same time. */
+  readonly #granting = new KeyedMutex();
+  #isFreeing = false;
   #watching: readonly NodeJS.Timeout[] = [];
   #collecting: NodeJS.Timeout | undefined;
 
@@ -98,7 +106,7 @@ export class PsqlSessions implements AsyncDisposable {
       const dsn = this.#superuser();
       await this.#prepare(dsn);
       if (writes) {
-        await ensureWriterRole(dsn, database);
+        await this.#granting.run(database, () => ensureWriterRole(dsn, database));
         await this.#letWrite(catalog);
       }
       const endsAt = new Date(Date.now() + limits.PSQL_HOURS * HOUR_MS);
@@ -123,6 +131,8 @@ export class PsqlSessions implements AsyncDisposable {
         sockets: new Set(),
         bytes: 0,
         used_at: performance.now(),
+        blocking: new Set(),
+        blocks: 0,
       };
       this.#open.set(id, session);
       if (this.#watching.length === 0) {
@@ -219,12 +229,31 @@ export class PsqlSessions implements AsyncDisposable {
   }
 
   async #freeOthers(): Promise<void> {
+    // the end of a session can take longer than the interval
+    if (this.#isFreeing) return;
+    this.#isFreeing = true;
     const { database, log } = this.#deps;
     try {
-      const ended = await endBlockingSessions(this.#superuser(), database, BLOCKING_SECONDS);
-      if (ended > 0) log.info({ ended }, "sessions that others waited for ended");
+      const ended = await endBlockingConnections(this.#superuser(), database, BLOCKING_SECONDS);
+      if (ended.length > 0) log.info({ ended: ended.length }, "connections that others waited for ended");
+      for (const session of [...this.#open.values()]) {
+        // a connection that is slow to end counts once
+        const own = ended.filter(({ id, user }) => user === session.user && !session.blocking.has(id));
+        if (own.length === 0) continue;
+        for (const { id } of own) session.blocking.add(id);
+        session.blocks += 1;
+        if (session.blocks < limits.PSQL_BLOCKS) continue;
+        log.info(
+          { user: session.user, blocks: session.blocks },
+          "a session of psql ended: others waited for its locks",
+        );
+        await this.close(session, "blocking");
+      }
     } catch (error) {
-      log.warn({ err: error }, "sessions that others wait for were not looked for");
+      // the next run tries again, and a role whose drop failed is collected later
+      log.warn({ err: error }, "connections that others wait for were not ended");
+    } finally {
+      this.#isFreeing = false;
     }
   }
 
@@ -238,10 +267,12 @@ export class PsqlSessions implements AsyncDisposable {
   }
 
   async #letWrite(catalog: Catalog): Promise<void> {
-    if (this.#writable === catalog.version) return;
     const { database, sql } = this.#deps;
-    await letRoleWrite(sql, catalog, { role: writerName(database), prefix: SESSION_PREFIX });
-    this.#writable = catalog.version;
+    await this.#granting.run(database, async () => {
+      if (this.#writable === catalog.version) return;
+      await letRoleWrite(sql, catalog, { role: writerName(database), prefix: SESSION_PREFIX });
+      this.#writable = catalog.version;
+    });
   }
 
   #superuser(): string {

@@ -98,6 +98,16 @@ describe("a session that writes", () => {
       expect(await session.run(`update docs set ${change} where id = 1 returning id`)).toEqual([["1"]]);
   });
 
+  test("connects several times at once after an update of tables", async () => {
+    await using writer = await openSession(true);
+    for (const name of ["later", "latest"]) {
+      await app().update(`${APP}\n\nclass Later(Base, name="${name}"):\n    name: db.String\n`);
+      const tunnels = await Promise.all([1, 2, 3, 4].map(() => sessions().connect(writer.session.id)));
+      for (const { socket } of tunnels) socket.destroy();
+      expect(await writer.run(`insert into ${name} (name) values ('x') returning name`)).toEqual([["x"]]);
+    }
+  });
+
   test("is refused while the disk is full, and writes of others need no trigger", async () => {
     bench.fillDisk(true);
     await expect(sessions().open({ folder: "", writes: true })).rejects.toThrow("full");

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { appError } from "@appdb/contract/errors";
 import type { sqlRequestSchema } from "@appdb/contract/routes/data-queries";
+import { KeyedMutex } from "@appdb/engine/batching/keyed-mutex";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { MAX_STATEMENTS, runSql, type SqlRunInput } from "@appdb/engine/data-queries/run-sql";
@@ -36,6 +37,8 @@ export class SqlReads implements AsyncDisposable {
   #running = 0;
   /** Version of the catalog whose tables the role may read. */
   #granted: number | undefined;
+  /** Changes of the role's rights, which PostgreSQL refuses to make at the same time. */
+  readonly #granting = new KeyedMutex();
 
   constructor(deps: SqlReadsDeps) {
     this.#deps = deps;
@@ -70,8 +73,11 @@ export class SqlReads implements AsyncDisposable {
   async #grant(): Promise<Catalog> {
     const { database, sql } = this.#deps;
     const catalog = await readDefinitions(sql);
-    if (this.#granted !== catalog.version) await grantTables(sql, database, catalog.tables);
-    this.#granted = catalog.version;
+    if (this.#granted === catalog.version) return catalog;
+    await this.#granting.run(database, async () => {
+      if (this.#granted !== catalog.version) await grantTables(sql, database, catalog.tables);
+      this.#granted = catalog.version;
+    });
     return catalog;
   }
 

@@ -12,6 +12,7 @@ import {
   VERSION,
 } from "@appdb/contract/version";
 import type { Logger } from "@appdb/engine/ports";
+import { wasLeft } from "@appdb/http/mount-api";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Identity } from "../identity/identity.ts";
 import { refuseForeignSite, type Site } from "../identity/tokens/csrf.ts";
@@ -108,7 +109,8 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const fields = { req, method, route: request.routeOptions.url, code: problem.code, ip, caller };
     // a database's full disk or store is its members' matter; that of the home is a problem of /health
     const isOurs = problem.status >= STATUS_CODES_OF_LOG && problem.status !== NO_ROOM;
-    if (isOurs) deps.log.error({ ...fields, err: error }, "a request failed");
+    if (wasLeft(reply, error)) deps.log.info(fields, "the client of a request left");
+    else if (isOurs) deps.log.error({ ...fields, err: error }, "a request failed");
     else deps.log.info({ ...fields, status: problem.status }, "request refused");
     if (ERRORS[problem.code].status === TOO_MANY && typeof problem.meta?.["retry_after_s"] === "number") {
       reply.header("retry-after", String(problem.meta["retry_after_s"]));

@@ -1,3 +1,4 @@
+import { appError } from "@appdb/contract/errors";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { type FastifyInstance, fastify } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -7,13 +8,15 @@ import { LineStreams } from "./line-streams.ts";
 const PULSE_MS = 25;
 let mayRead: boolean;
 let streams: LineStreams;
+let log: ReturnType<typeof createSilentLog>;
 let url: string;
 let app: FastifyInstance;
 /** The route's generator. */
 let lines: (signal: AbortSignal) => AsyncGenerator<object>;
 beforeEach(async () => {
   mayRead = true;
-  streams = new LineStreams({ log: createSilentLog(), mayStillRead: async () => mayRead }, PULSE_MS);
+  log = createSilentLog();
+  streams = new LineStreams({ log, mayStillRead: async () => mayRead }, PULSE_MS);
   app = fastify();
   addDrain(app);
   app.get("/", async (request, reply) => streams.serve(request, reply, lines));
@@ -51,6 +54,18 @@ test("sends its lines and ends", async () => {
     yield* Array.from({ length: 2_000 }, () => ({ text: "x".repeat(1_000) }));
   };
   expect(await read()).toHaveLength(2_000 * 1_012 + 3);
+});
+
+test.each([
+  ["info", "a pod that stops", appError("database_not_reached", { detail: "It does not answer." })],
+  ["warn", "an unexpected error", new Error("broken")],
+])("logs %s for %s", async (level, _what, error) => {
+  lines = async function* () {
+    yield { n: 1 };
+    throw error;
+  };
+  expect(await read()).toContain("CUT");
+  expect(log.lines).toMatchObject([{ level, message: "an answer of lines was interrupted" }]);
 });
 
 test("sends pulses while idle, and breaks off when the server stops", async () => {

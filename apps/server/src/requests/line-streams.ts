@@ -1,3 +1,4 @@
+import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { beginStream, writeText } from "./raw-stream.ts";
@@ -57,7 +58,7 @@ export class LineStreams {
       }
       isWhole = !ended.signal.aborted;
     } catch (error) {
-      if (!ended.signal.aborted) log.warn({ err: error, req: request.id }, "an answer of lines was interrupted");
+      if (!ended.signal.aborted) logInterruption(log, error, request.id);
     } finally {
       clearInterval(pulse);
       this.#open.delete(ended);
@@ -77,6 +78,15 @@ export class LineStreams {
   end(): void {
     for (const one of this.#open) one.abort("server_stopped" satisfies StreamEnd);
   }
+}
+
+/** A pod that is stopped or restarted ends its lines: no stack explains that. */
+function logInterruption(log: Logger, error: unknown, req: string): void {
+  const message = "an answer of lines was interrupted";
+  if (error instanceof AppError) {
+    const cause = error.cause instanceof Error ? error.cause.message : undefined;
+    log.info({ req, code: error.code, detail: error.message, cause }, message);
+  } else log.warn({ err: error, req }, message);
 }
 
 function isEnd(reason: unknown): reason is StreamEnd {

@@ -12,6 +12,8 @@ export const PSQL_HOURS = 8;
 export const PSQL_IDLE_MINUTES = 30;
 /** A statement or transaction that is open for so many minutes is ended. */
 export const PSQL_TRANSACTION_MINUTES = 10;
+/** A session ends when its connections were ended so many times because others waited for their locks. */
+export const PSQL_BLOCKS = 3;
 /** The longest message of the protocol in bytes, with the parameters of a statement or rows of COPY. */
 export const PSQL_MESSAGE_BYTES = 16_000_000;
 /** The longest statement in bytes. Rows of COPY do not count. */
@@ -22,8 +24,11 @@ export const psqlRequestSchema = z.strictObject({
   folder: z.string().max(1_000).default(""),
 });
 
-/** Why a session ended without its client. `revoked`: the caller may no longer use the database. */
-export const psqlEndSchema = z.enum(["time", "idle", "disk_full", "stopped", "revoked", "server_stopped"]);
+/**
+ * Why a session ended without its client. `blocking`: others waited for its locks. `revoked`: the caller may no longer use
+ * the database.
+ */
+export const psqlEndSchema = z.enum(["time", "idle", "blocking", "disk_full", "stopped", "revoked", "server_stopped"]);
 export type PsqlEnd = z.infer<typeof psqlEndSchema>;
 
 /**

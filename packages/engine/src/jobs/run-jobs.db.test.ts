@@ -5,6 +5,7 @@ import { appError } from "@appdb/contract/errors";
 import { bundleScript } from "@appdb/testkit/built-programs";
 import { eventually } from "@appdb/testkit/eventually";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
+import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import type { JobDeps } from "./job-deps.ts";
 import { runJobs } from "./run-jobs.ts";
@@ -236,6 +237,36 @@ test("jobs of a restored copy wait for a person", async () => {
   stop.abort();
   await running;
   expect(await rows("select state from appdb.jobs")).toEqual([["queued"]]);
+});
+
+test("each outage of PostgreSQL is logged once, without a job too", async () => {
+  const { sql } = deps();
+  const log = createSilentLog();
+  let failures = 0;
+  const failing = new Proxy(sql, {
+    get(target, key) {
+      if (key !== "query" && key !== "transaction" && key !== "listen") return Reflect.get(target, key);
+      return (...args: unknown[]) => {
+        if (failures > 0) {
+          failures -= 1;
+          return Promise.reject(appError("database_unavailable", { detail: "PostgreSQL does not answer." }));
+        }
+        return (Reflect.get(target, key) as (...args: unknown[]) => unknown).apply(target, args);
+      };
+    },
+  });
+  const stop = new AbortController();
+  const running = runJobs(deps({ sql: failing, log }), stop.signal);
+  const logged = () => log.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
+  for (const outage of [1, 2]) {
+    failures = 3;
+    await eventually(() => expect(failures).toBe(0), { timeout_ms: 20_000 });
+    expect(logged()).toEqual(Array(outage).fill("jobs wait for PostgreSQL"));
+    // the next outage begins after PostgreSQL has answered
+    await new Promise((resolve) => setTimeout(resolve, 700));
+  }
+  stop.abort();
+  await running;
 });
 
 test("a runner killed during a fill loses no row", async () => {

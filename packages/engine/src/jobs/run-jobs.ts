@@ -54,6 +54,7 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
   let collectAt = deps.clock.now();
   let leased: Job | undefined;
   let stopped: Job | undefined;
+  let isDown = false;
   while (!signal.aborted) {
     try {
       if (!isListening) await deps.sql.listen(JOBS_CHANNEL, bell.ring, signal);
@@ -65,14 +66,19 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
       if (stopped !== undefined) await releaseJob(deps.sql, stopped, deps.owner);
       stopped = undefined;
       leased = await leaseJob(deps.sql, deps);
+      isDown = false;
       if (leased === undefined) await bell.wait(POLL_MS);
       else await workOn(deps, leased, signal);
       leased = undefined;
     } catch (error) {
       if (signal.aborted) break;
-      if (isDatabaseStopped(error)) stopped = leased ?? stopped;
+      const isOutage = isDatabaseStopped(error);
+      if (isOutage) stopped = leased ?? stopped;
+      const what = leased === undefined ? "jobs wait for PostgreSQL" : "a job was interrupted and will be retried";
       leased = undefined;
-      deps.log.warn({ error: String(error), code: codeOf(error) }, "a job was interrupted and will be retried");
+      // an outage is logged once
+      if (!isOutage || !isDown) deps.log.warn({ error: String(error), code: codeOf(error) }, what);
+      isDown = isOutage;
       await bell.wait(RETRY_DELAY_MS);
     }
   }

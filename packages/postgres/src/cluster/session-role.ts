@@ -139,12 +139,23 @@ export async function endLongTransactions(dsn: string, database: string, minutes
   });
 }
 
-/** Ends connections of sessions that others have waited for, not sessions themselves. Returns how many. */
-export async function endBlockingSessions(dsn: string, database: string, seconds: number): Promise<number> {
+export interface BlockingConnection {
+  /** The role of its session. */
+  readonly user: string;
+  /** Identifies the connection: PostgreSQL gives process ids again. */
+  readonly id: string;
+}
+
+/** Ends connections of sessions that others, not sessions themselves, have waited for, and returns them. */
+export async function endBlockingConnections(
+  dsn: string,
+  database: string,
+  seconds: number,
+): Promise<readonly BlockingConnection[]> {
   return await withClient(dsn, async (client) => {
-    const { rowCount } = await client.query(
-      `select pg_terminate_backend(pid) from (
-         select distinct b.pid from pg_locks l
+    const { rows } = await client.query<BlockingConnection>(
+      `select found.usename as user, concat(pid, ' ', backend_start) as id, pg_terminate_backend(pid) from (
+         select distinct b.pid, b.usename, b.backend_start from pg_locks l
            join pg_stat_activity w on w.pid = l.pid
            cross join lateral unnest(pg_blocking_pids(l.pid)) as blocking
            join pg_stat_activity b on b.pid = blocking
@@ -152,7 +163,7 @@ export async function endBlockingSessions(dsn: string, database: string, seconds
            and not starts_with(w.usename, $1) and starts_with(b.usename, $1)) as found`,
       [`${SESSION_PREFIX}${digitsOf(database)}_`, seconds],
     );
-    return rowCount ?? 0;
+    return rows.map(({ id, user }) => ({ user, id }));
   });
 }
 
