@@ -95,6 +95,14 @@ describe("tables and rows", () => {
       errors: [{ pointer: "/runtime" }],
     });
     expect(setup.pod.asked).toHaveLength(1);
+    const part = (value: string) => ({ node: "literal", value, type: { kind: "string" }, nullable: false });
+    const args = [part('{"s'), part('tore":"s3://bucket","key":"aa/x"}')];
+    const forged = { node: "call", fn: "op.add", args, kwargs: {}, type: { kind: "document" }, nullable: false };
+    expect((await ask({ query: { ...query, select: [{ name: "file", expr: forged }] } })).json).toMatchObject({
+      code: "invalid_request",
+      errors: [{ pointer: "/query/select/0/expr", detail: expect.stringContaining("which + does not make") }],
+    });
+    expect(setup.pod.asked).toHaveLength(1);
   });
 
   test("of SQL stream through, and a refused statement keeps its line", async () => {
