@@ -139,7 +139,7 @@ api.add_insert_route(T_${name}, path="/${name}", on_error="ignore")
   expect(await counted("far")).toEqual([below, outer]);
   expect(await counted(undefined, "main/far")).toEqual([below, outer]);
   expect(await counted("below", "main/far")).toEqual([below]);
-  const all = { columns: [], cascade: true, on_error: "abort", errors_only: false } as const;
+  const all = { columns: [], cascade: true, on_error: "abort" as const, errors_only: false };
   await expect(planTableRecompute({ open }, { table: "main/far/below", ...all })).rejects.toMatchObject({
     message: "main/far/below is a folder, not a table.",
     hint: "List its tables: cli ls main/far/below",
