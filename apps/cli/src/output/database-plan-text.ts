@@ -10,8 +10,8 @@ const VERDICTS = {
 
 const SIGNS = { create: "+", build: "~", upload: "~", change: "~" } as const satisfies Record<DatabaseOp["op"], string>;
 
-/** Maximum number of lines shown for one change. The server shortens lists to 20 lines and the number of the others. */
-const MAX_LINES = 21;
+/** Maximum number of lines shown for one change, and the number of the others. The server shortens lists in the same way. */
+const MAX_LINES = 20;
 
 /** Prints the plan of a database update and a summary. */
 export function printDatabasePlan(plan: DatabasePlan, out: Output): void {
@@ -22,8 +22,9 @@ export function printDatabasePlan(plan: DatabasePlan, out: Output): void {
     out.line(
       `    ${SIGNS[op.op]} ${showControls(op.description)}  [${op.severity === "destructive" ? "DESTRUCTIVE" : "safe"}]`,
     );
-    for (const line of op.lines.slice(0, MAX_LINES)) out.line(`        ${showControls(line)}`);
-    if (op.lines.length > MAX_LINES) out.line(`        ... and ${op.lines.length - MAX_LINES} more`);
+    const shown = op.lines.length <= MAX_LINES + 1 ? op.lines : op.lines.slice(0, MAX_LINES);
+    for (const line of shown) out.line(`        ${showControls(line)}`);
+    if (shown.length < op.lines.length) out.line(`        ... and ${op.lines.length - MAX_LINES} more`);
   }
   out.line();
   out.line(`Plan: ${plan.summary.ops} change(s), ${plan.summary.destructive} destructive`);

@@ -18,6 +18,6 @@ test.each([
   ["public", "fa"],
   ["far", "belo"],
   ["public", "public"],
-])("says nothing about %s/%s, which is no folder", (folder, name) => {
+])("says nothing about %s/%s, which is not a folder", (folder, name) => {
   expect(folderRefusal(TABLES, { folder, name, text: "" })).toBeUndefined();
 });

@@ -6,7 +6,7 @@ export function folderRefusal(
   { folder, name, text }: { readonly folder: string; readonly name: string; readonly text: string },
 ): Error | undefined {
   const path = folder === "public" ? name : `${folder}/${name}`;
-  // the root's schema is no folder
+  // the root has a schema, but is not a folder
   const isFolder = path !== "public" && tables.some((one) => `${one.folder}/`.startsWith(`${path}/`));
   if (!isFolder) return undefined;
   return appError("table_not_found", {
