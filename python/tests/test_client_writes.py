@@ -351,33 +351,6 @@ def test_a_database_is_a_folder_without_folders(server, docs):
     db.drop_dir("none", if_not_exists="ignore")
 
 
-def test_text_is_not_bytes_and_bytes_come_back(server):
-    server.tables["files"] = definition("files", column("title"), column("data", "binary", nullable=True))
-    files = db.get_table("main/files")
-    with pytest.raises(db.Error, match=r"row 2, column 'data': expected bytes, got str\. Encode the text: value\.encode\(\)"):
-        files.insert([{"title": "a", "data": b"a"}, {"title": "b", "data": "text"}])
-    files.insert([{"title": "a", "data": b"text"}, {"title": "b", "data": None}])
-    assert sent(server) == [{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": None}]
-    server.answers["/rows"] = (200, {"title": "a", "data": "dGV4dA=="})
-    assert files.insert(title="a", data=b"text", return_rows=True).rows == [{"title": "a", "data": b"text"}]
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.csv", "title,data\na,dGV4dA==\nb,\n"),
-        ("a.json", '[{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": null}]'),
-        ("a.jsonl", '{"title": "a", "data": "dGV4dA=="}\n{"title": "b", "data": null}\n'),
-    ],
-)
-def test_files_of_text_have_bytes_in_base64(server, tmp_path, name, text):
-    server.tables["files"] = definition("files", column("title"), column("data", "binary", nullable=True))
-    files, path = db.get_table("main/files"), tmp_path / name
-    path.write_text(text)
-    files.insert(path)
-    assert sent(server) == [{"title": "a", "data": "dGV4dA=="}, {"title": "b", "data": None}]
-
-
 @pytest.mark.parametrize("constant", [True, False])
 def test_a_constant_is_no_condition(server, docs, constant):
     sign = "!=" if constant else "=="

@@ -194,7 +194,9 @@ export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
     ...(own.some(isShadow)
       ? [isOfColumns(table) ? KEEP_COLUMNS : "its views keep their previous rows and values"]
       : []),
-    ...(own.some((column) => !isNew(column) && isPutBack) ? ["every row has its previous value again"] : []),
+    ...(own.some((column) => !isNew(column) && isPutBack)
+      ? ["rows that no one else changed meanwhile have their previous values again"]
+      : []),
     ...(own.some((column) => !isNew(column) && !isPutBack) ? ["finished rows keep their new values"] : []),
   ];
   const isOfUpdate = job.kind !== "recompute" || job.undo.length > 0;
