@@ -22,7 +22,7 @@ import { keepDefinitions, placeFilled } from "../views/view-store.ts";
 import { JobLost } from "./fill-context.ts";
 import type { FillOptions } from "./fill-plan.ts";
 import type { JobDeps } from "./job-deps.ts";
-import { beginUndoing, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
+import { beginUndoing, columnsOfOpenJobs, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
 import { whenTableIsFree } from "./open-shadows.ts";
 import { dropPlaced, placeShadows } from "./place-shadows.ts";
 import { findRelatedRebuilds, stopRelated, withRelated } from "./related-rebuilds.ts";
@@ -132,7 +132,8 @@ async function failOnce(
     await deleteIndex(sql, index.id);
   }
   const own = table.columns.filter((column) => job.column_ids.includes(column.id));
-  const dropped = withReaders(
+  const dropped = await withLaterJobs(
+    sql,
     table,
     own.filter((column) => column.state === "filling"),
   );
@@ -242,6 +243,31 @@ async function dropColumns(sql: SqlConnection, table: CatalogTable, dropped: rea
   for (const { name } of dropped) {
     for (const text of dropColumn(table, name)) await sql.query({ text });
   }
+}
+
+/** New columns with those that read them, and with the other new columns of the jobs that end without them. */
+async function withLaterJobs(
+  sql: SqlConnection,
+  table: CatalogTable,
+  columns: readonly CatalogColumn[],
+): Promise<readonly CatalogColumn[]> {
+  let found = withReaders(table, columns);
+  for (let before = -1; before !== found.length; ) {
+    before = found.length;
+    const ids = new Set(
+      await columnsOfOpenJobs(
+        sql,
+        found.map(({ id }) => id),
+      ),
+    );
+    const isFound = (column: CatalogColumn) => found.includes(column);
+    const isOfJob = ({ id, state }: CatalogColumn) => state === "filling" && ids.has(id);
+    found = withReaders(
+      table,
+      table.columns.filter((column) => isFound(column) || isOfJob(column)),
+    );
+  }
+  return found;
 }
 
 function withReaders(table: CatalogTable, columns: readonly CatalogColumn[]): readonly CatalogColumn[] {

@@ -187,6 +187,16 @@ export async function beginUndoing(sql: SqlConnection, job: Job, owner: string, 
   return rowCount === 1;
 }
 
+/** The columns of the open jobs that compute one of these columns. */
+export async function columnsOfOpenJobs(sql: SqlConnection, columnIds: readonly number[]): Promise<number[]> {
+  const { rows } = await sql.query({
+    text: `select distinct unnest(column_ids) from appdb.jobs
+      where state in ('queued', 'running') and kind <> 'close_pending' and column_ids && $1::bigint[]`,
+    values: [[...columnIds]],
+  });
+  return rows.map(([id]) => Number(id));
+}
+
 /** Fails the open jobs that would compute one of these columns. They cannot be done without them. */
 export async function failOpenJobs(sql: SqlConnection, columnIds: readonly number[], error: JobError): Promise<void> {
   await sql.query({

@@ -111,6 +111,23 @@ test("a view has its previous condition until the column of the next one is fill
   expect((await tested.diff(next)).in_agreement).toBe(true);
 });
 
+test("an update whose new column goes with a failed earlier job ends whole, and the table can be updated", async () => {
+  await open(first(LOUD));
+  const failing = await tested.update(appWith([BORN, "extra = length(title)"], "Book.born < 1900", LOUD));
+  const later = await tested.update(appWith([BORN, "extra = length(title) + 1"], "Book.born < 1901", LOUD));
+  await expect(tested.finish(failing)).rejects.toMatchObject({ code: "fill_failed" });
+  await expect(tested.finish(later)).rejects.toMatchObject({
+    message: expect.stringContaining("A column that it reads was dropped"),
+  });
+  expect(await filterOf()).toEqual(["born < 1900"]);
+  expect((await tested.diff(first(LOUD))).in_agreement).toBe(true);
+
+  const next = appWith([BORN, "extra = other(title)"], "Book.born < 1901", LOUD);
+  await tested.finish(await tested.update(next));
+  expect(await filterOf()).toEqual(["born < 1901"]);
+  expect((await tested.diff(next)).in_agreement).toBe(true);
+});
+
 test("a fill that reads a column which is not there fails, and does not stay in the queue", async () => {
   await open(first());
   const jobs = await tested.update(appWith([BORN, "low = title.lower()"], "Book.born < 1900"));
