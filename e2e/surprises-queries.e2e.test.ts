@@ -256,7 +256,7 @@ test("S15: a recompute counts correctly, supports JSON and reports missing names
   const rows = Number((await query(project, "select count(*) from numbers"))[0]?.[0]);
   await query(project, "update numbers set rest = 99");
   const words = ["recompute", "main/numbers", "rest", "--json"];
-  expect(JSON.parse((await expectExit(project, 0, ...words, "-n")).stdout)).toMatchObject({ rows, columns: ["rest"] });
+  expect(JSON.parse((await expectExit(project, 2, ...words, "-n")).stdout)).toMatchObject({ rows, columns: ["rest"] });
   expect(await query(project, "select distinct rest from numbers")).toEqual([["99"]]);
   expect(JSON.parse((await expectExit(project, 0, ...words, "-f")).stdout)).toMatchObject({
     rows_done: rows,

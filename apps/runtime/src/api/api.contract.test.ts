@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { HOME_PATHS } from "@appdb/contract/home";
 import type { App } from "@appdb/contract/routes/local";
+import { VERSION } from "@appdb/contract/version";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { findService, insertDoc, serveExample } from "../testing/example-service.ts";
 import { openTestHome, waitFor } from "../testing/test-home.ts";
@@ -219,7 +220,11 @@ test("refuses strangers, older commands and invalid manifests", { timeout: TIMEO
   });
   expect(old.status).toBe(426);
   const health = async (shown: string) =>
-    (await fetch(`http://127.0.0.1:${port}/v1/health`, { headers: { authorization: `Bearer ${shown}` } })).headers;
+    (
+      await fetch(`http://127.0.0.1:${port}/v1/health`, {
+        headers: { authorization: `Bearer ${shown}`, "x-client-version": VERSION },
+      })
+    ).headers;
   expect((await health(token)).get("x-server-build")).not.toBeNull();
   expect((await health("wrong")).get("x-server-build")).toBeNull();
   expect(await old.json()).toMatchObject({ code: "client_too_old", hint: "pip install --upgrade 'appdb[serve]'" });

@@ -2,6 +2,7 @@ import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { HOME_PATHS } from "@appdb/contract/home";
+import { removeFolder } from "@appdb/system/files/remove-folder";
 import { acquireHomeLock } from "@appdb/system/processes/home-lock";
 import { isProcessAlive } from "@appdb/system/processes/process-identity";
 import { nameRuntimeFolder } from "../cluster/runtime-folder.ts";
@@ -22,7 +23,11 @@ export async function stopLeftPostgres(input: EmptyHomeInput): Promise<number | 
     if (server === undefined) continue;
     if (acquireHomeLock(join(home, HOME_PATHS.locks)).outcome === "taken") return undefined;
     await clearStaleLocks(folder, runtimeFolder, input.log);
-    if (!isProcessAlive(server)) return server.pid;
+    if (!isProcessAlive(server)) {
+      // of its socket
+      await removeFolder(runtimeFolder);
+      return server.pid;
+    }
     throw appError("daemon_busy", {
       detail: `The PostgreSQL that a killed daemon left does not end (process ${server.pid}).`,
       hint: `End it: kill -9 ${server.pid}`,
