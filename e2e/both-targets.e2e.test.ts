@@ -119,7 +119,14 @@ function outline(json: Json): Json {
 }
 
 test("local and hosted targets give the same answers", async () => {
-  const [here, there] = await Promise.all([travelHere(), travelThere()]);
+  await using project = await makeProject(APP);
+  for (const [name, text] of Object.entries(ROWS)) writeFileSync(join(project.folder, name), text);
+  const hosted = await startHosted(project);
+  const key = await openOrganization(project, hosted);
+  const here = await journey(project, "main", {}, async () => undefined);
+  const there = await journey(project, HOSTED, { "x-api-key": key }, async () => {
+    await expectExit(project, 0, "db", "update", HOSTED, "-f");
+  });
   expect(here.length).toBeGreaterThan(40);
   const statements = here.filter((step) => JSON.stringify(step).startsWith('["query '));
   expect(statements).toMatchObject([
@@ -135,25 +142,6 @@ test("local and hosted targets give the same answers", async () => {
   for (const [at, step] of here.entries()) expect(there[at]).toEqual(step);
   expect(there.length).toBe(here.length);
 }, 300_000);
-
-async function travelHere(): Promise<unknown[]> {
-  await using project = await makeNotes();
-  return await journey(project, "main", {}, async () => undefined);
-}
-
-async function travelThere(): Promise<unknown[]> {
-  await using project = await makeNotes();
-  const key = await openOrganization(project, await startHosted(project));
-  return await journey(project, HOSTED, { "x-api-key": key }, async () => {
-    await expectExit(project, 0, "db", "update", HOSTED, "-f");
-  });
-}
-
-async function makeNotes(): Promise<TestProject> {
-  const project = await makeProject(APP);
-  for (const [name, text] of Object.entries(ROWS)) writeFileSync(join(project.folder, name), text);
-  return project;
-}
 
 /** `bring` updates the target to the current files. */
 async function journey(
