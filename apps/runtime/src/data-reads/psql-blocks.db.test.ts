@@ -2,29 +2,16 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import { openTestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { APP, openPsqlBench, ROWS } from "../testing/psql-bench.ts";
+import { usePsqlBench } from "../testing/psql-bench.ts";
 
-type Bench = Awaited<ReturnType<typeof openPsqlBench<TestApplication>>>;
-
-let opened: TestApplication;
-let bench: Bench;
-beforeAll(async () => {
-  opened = await openTestApplication(APP);
-  await opened.post("/docs", ROWS);
-  bench = await openPsqlBench({ app: opened, log: createSilentLog() });
+const { app, one, openSession, roles, sessions } = usePsqlBench({
+  afterAll,
+  beforeAll,
+  log: createSilentLog(),
+  open: openTestApplication,
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  await opened?.[Symbol.asyncDispose]();
-});
-
-const app = () => opened;
-const sessions = () => bench.sessions;
-const one: Bench["one"] = (text) => bench.one(text);
-const openSession: Bench["openSession"] = (...as) => bench.openSession(...as);
-const roles = () => bench.roles();
 
 test("ends a connection that others wait for, and keeps its session", async () => {
   await using open = await openSession(true);

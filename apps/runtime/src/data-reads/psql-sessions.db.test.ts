@@ -3,31 +3,18 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
 import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import { openTestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { APP, openPsqlBench, ROWS } from "../testing/psql-bench.ts";
+import { APP, usePsqlBench } from "../testing/psql-bench.ts";
 import { SQL_ATTACKS } from "../testing/sql-attacks.ts";
 import { PsqlSessions } from "./psql-sessions.ts";
 
-type Bench = Awaited<ReturnType<typeof openPsqlBench<TestApplication>>>;
-
-let opened: TestApplication;
-let bench: Bench;
-beforeAll(async () => {
-  opened = await openTestApplication(APP);
-  await opened.post("/docs", ROWS);
-  bench = await openPsqlBench({ app: opened, log: createSilentLog() });
+const { app, bench, one, openSession, roles, sessions } = usePsqlBench({
+  afterAll,
+  beforeAll,
+  log: createSilentLog(),
+  open: openTestApplication,
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  await opened?.[Symbol.asyncDispose]();
-});
-
-const app = () => opened;
-const sessions = () => bench.sessions;
-const one: Bench["one"] = (text) => bench.one(text);
-const openSession: Bench["openSession"] = (...as) => bench.openSession(...as);
-const roles = () => bench.roles();
 
 test("a session reads tables by their names, and its role is gone when it ends", async () => {
   {
@@ -168,11 +155,11 @@ test("a fourth session at a time is refused, and one that ends makes room", asyn
 
 test("roles of a crashed server are dropped, and those of open sessions stay", async () => {
   const crashed = new PsqlSessions({
-    database: bench.database,
+    database: bench().database,
     dsn: app().dsn,
     sql: app().sql,
     superuser_dsn: app().dsn,
-    sql_reads: bench.reads,
+    sql_reads: bench().reads,
     log: createSilentLog(),
     admitWrites: async () => undefined,
   });

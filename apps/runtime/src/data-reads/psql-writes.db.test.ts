@@ -1,26 +1,14 @@
 import { createSilentLog } from "@appdb/testkit/silent-log";
-import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
+import { openTestApplication } from "@appdb/testkit/test-application";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { APP, openPsqlBench, ROWS } from "../testing/psql-bench.ts";
+import { APP, usePsqlBench } from "../testing/psql-bench.ts";
 
-type Bench = Awaited<ReturnType<typeof openPsqlBench<TestApplication>>>;
-
-let opened: TestApplication;
-let bench: Bench;
-beforeAll(async () => {
-  opened = await openTestApplication(APP);
-  await opened.post("/docs", ROWS);
-  bench = await openPsqlBench({ app: opened, log: createSilentLog() });
+const { app, bench, one, openSession, sessions } = usePsqlBench({
+  afterAll,
+  beforeAll,
+  log: createSilentLog(),
+  open: openTestApplication,
 });
-afterAll(async () => {
-  await bench?.[Symbol.asyncDispose]();
-  await opened?.[Symbol.asyncDispose]();
-});
-
-const app = () => opened;
-const sessions = () => bench.sessions;
-const one: Bench["one"] = (text) => bench.one(text);
-const openSession: Bench["openSession"] = (...as) => bench.openSession(...as);
 
 describe("a session that writes", () => {
   test("inserts rows that a job completes as an insert would", async () => {
@@ -109,9 +97,9 @@ describe("a session that writes", () => {
   });
 
   test("is refused while the disk is full, and writes of others need no trigger", async () => {
-    bench.fillDisk(true);
+    bench().fillDisk(true);
     await expect(sessions().open({ folder: "", writes: true })).rejects.toThrow("full");
-    bench.fillDisk(false);
+    bench().fillDisk(false);
     await app().post("/docs", [{ id: 30, title: "thirty" }]);
     expect(await one("select concat(loud, _errors) from docs where id = 30")).toBe("THIRTY");
   });

@@ -50,7 +50,7 @@ r = Router(name="q")
 r.add_insert_route(Doc, path="/docs")
 `;
 
-export const ROWS = [
+const ROWS = [
   { id: 1, title: "one apple", price: 3 },
   { id: 2, title: "two", price: 7.5 },
   { id: 3, title: "three", price: 50 },
@@ -62,8 +62,47 @@ interface BenchInput<App> {
   readonly log: Logger;
 }
 
+type Bench<App extends TestedApp> = Awaited<ReturnType<typeof openPsqlBench<App>>>;
+
+interface TestedApp extends AsyncDisposable {
+  readonly dsn: string;
+  readonly sql: SqlPool;
+  post(path: string, body: unknown): Promise<unknown>;
+}
+
+/** What a test file has: the hooks of its runner, and the function that opens an application. */
+interface TestFile<App> {
+  beforeAll(work: () => Promise<void>): void;
+  afterAll(work: () => Promise<void>): void;
+  readonly open: (source: string) => Promise<App>;
+  readonly log: Logger;
+}
+
+/** Sessions of psql for all tests of a file, in the database of one application. */
+export function usePsqlBench<App extends TestedApp>({ afterAll, beforeAll, log, open }: TestFile<App>) {
+  let app: App;
+  let bench: Bench<App>;
+  beforeAll(async () => {
+    app = await open(APP);
+    await app.post("/docs", ROWS);
+    bench = await openPsqlBench({ app, log });
+  });
+  afterAll(async () => {
+    await bench?.[Symbol.asyncDispose]();
+    await app?.[Symbol.asyncDispose]();
+  });
+  return {
+    app: () => app,
+    bench: () => bench,
+    sessions: () => bench.sessions,
+    one: ((text) => bench.one(text)) as Bench<App>["one"],
+    openSession: ((...as) => bench.openSession(...as)) as Bench<App>["openSession"],
+    roles: () => bench.roles(),
+  };
+}
+
 /** Sessions of psql in the database of an application. */
-export async function openPsqlBench<App extends { readonly dsn: string; readonly sql: SqlPool }>({
+async function openPsqlBench<App extends { readonly dsn: string; readonly sql: SqlPool }>({
   app,
   log,
 }: BenchInput<App>) {
