@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { join, normalize } from "node:path";
 import { appError } from "@appdb/contract/errors";
 
@@ -8,6 +8,9 @@ export type FileDigests = Readonly<Record<string, string>> | null;
 
 /** Maximum files that a message names. */
 const MAX_NAMED = 5;
+/** Digests of files of trees by their paths, which never change: each query of a caller names the same ones. */
+const known = new Map<string, string>();
+const MAX_KNOWN = 10_000;
 
 /** The files of a caller that a tree has not, or has with other content. `root` is the tree's folder; null: no files. */
 export function differingFiles(root: string | null, digests: FileDigests): readonly string[] {
@@ -28,7 +31,14 @@ export function filesDiffer(paths: readonly string[], hint: string): Error {
 
 function digestOf(root: string, path: string): string | undefined {
   const isInside = normalize(path) === path && !path.startsWith("..") && !path.startsWith("/");
+  if (!isInside || !path.endsWith(".py")) return undefined;
   const file = join(root, path);
-  if (!isInside || !path.endsWith(".py") || !existsSync(file)) return undefined;
-  return createHash("sha256").update(readFileSync(file)).digest("hex");
+  const before = known.get(file);
+  if (before !== undefined) return before;
+  // a folder can have such a name, too
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
+  const digest = createHash("sha256").update(readFileSync(file)).digest("hex");
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.set(file, digest);
+  return digest;
 }
