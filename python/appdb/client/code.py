@@ -5,10 +5,10 @@ import sys
 
 from appdb._folder import LIBRARY_FOLDER
 from appdb.appfile.collect import project_modules
-from appdb.appfile.sources import Places, sha256_hex
+from appdb.appfile.sources import Places
 from appdb.client.programs import Sent, import_folders
 from appdb.declare.errors import Error
-from appdb.udfs.called import called_functions, function_documents, pool_documents
+from appdb.udfs.called import called_functions, function_documents, module_documents, pool_documents
 from appdb.udfs.programs import place_of_id
 
 #: Variables that functions do not see: those of the program alone, and credentials for the control plane.
@@ -39,11 +39,8 @@ class Code:
     def digests(self, documents):
         """The digests of the project files that functions of modules use, by path. A hosted database has its own files."""
         paths = {path for one in documents if not self.sent.has(one["id"]) for path in one["uses"]}
-        found = {}
-        for path in sorted(paths):
-            with open(os.path.join(self.root, path), "rb") as file:
-                found[path] = sha256_hex(file.read())
-        return found or None
+        files = module_documents({os.path.join(self.root, path): path for path in paths})
+        return {file["path"]: file["sha256"] for file in files} or None
 
     def runtime(self):
         """How the daemon runs the functions: this Python, from the root of the project."""
