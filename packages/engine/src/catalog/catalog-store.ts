@@ -355,13 +355,16 @@ export interface NewJob {
   readonly errors_only?: boolean;
 }
 
-/** Queues a job in the transaction that requires it, and wakes the runners after the commit. */
+/** Queues a job in the transaction that requires it, and wakes the runners after the commit. The job has the digests of
+ *  the functions' code, which it computes with also when an update changes them before it ends. */
 export async function insertJob(sql: SqlConnection, job: NewJob): Promise<string> {
   const { rows } = await sql.query({
     text: `insert into appdb.jobs
-      (kind, table_id, column_ids, index_id, table_name, column_names, undo, on_error, errors_only, runtime_id, incarnation)
+      (kind, table_id, column_ids, index_id, table_name, column_names, undo, on_error, errors_only, runtime_id, incarnation, code)
       select $1, $2, $3, $4, $5, $6, $7, $9, $10,
-        coalesce($8, (select runtime_id from appdb.tables where id = $2::bigint)), incarnation
+        coalesce($8, (select runtime_id from appdb.tables where id = $2::bigint)), incarnation,
+        (select json_object_agg(f.id, f.digest) from appdb.functions f where exists (
+          select from appdb.columns c where c.id = any($3) and strpos(c.computed::text, to_json(f.id)::text) > 0))
       from appdb.state returning id`,
     values: [
       job.kind,

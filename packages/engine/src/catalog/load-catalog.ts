@@ -56,6 +56,10 @@ async function load(sql: SqlConnection, name: string, more: string): Promise<Cat
 
 /** Keys are those of the types in catalog.ts. catalog-store.ts writes these rows. */
 const loadSql = (more: string) => `
+with open_jobs as materialized (
+  select unnest(j.column_ids) as column_id, j.seq, j.code from appdb.jobs j, appdb.state s
+  where j.state in ('queued', 'running') and j.incarnation = s.incarnation and j.code is not null
+    and j.kind in ('fill', 'recompute') and not j.errors_only)
 select s.version,
   (select json_agg(json_build_object(
     'id', t.id, 'folder', t.folder, 'name', t.name, 'version', t.version, 'model', t.model, 'comment', t.comment,
@@ -65,7 +69,8 @@ select s.version,
     'columns', (
       select json_agg(json_build_object(
         'id', c.id, 'name', c.name, 'type', c.type, 'nullable', c.nullable, 'primary_key', c.primary_key,
-        'computed', c.computed, 'state', c.state, 'stale', c.stale, 'code', c.code, 'renamed_from', c.renamed_from,
+        'computed', c.computed, 'state', c.state, 'stale', c.stale, 'code', coalesce((
+          select o.code from open_jobs o where o.column_id = c.id order by o.seq desc limit 1), c.code), 'renamed_from', c.renamed_from,
         'default', c.default_value, 'is_hidden', c.is_hidden, 'comment', c.comment,
         'custom_metadata', c.custom_metadata) order by c.id)
       from appdb.columns c where c.table_id = t.id),

@@ -129,10 +129,10 @@ export function settledTable(table: CatalogTable): CatalogTable {
     columns: table.columns
       .filter((column) => !isShadow(column) && !gone.has(column.id))
       .map((column) => {
-        const { computed, type, nullable } = next.get(column.id) ?? column;
+        const { computed, type, nullable, code } = next.get(column.id) ?? column;
         return computed === null
           ? column
-          : { ...column, type, nullable, computed: { ...computed, expr: overColumns(computed.expr, shadows) } };
+          : { ...column, type, nullable, code: code ?? null, computed: { ...computed, expr: overColumns(computed.expr, shadows) } };
       }),
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { Manifest, ManifestFunction } from "@appdb/contract/manifest";
-import type { CatalogColumn, CatalogFunction } from "../catalog/catalog.ts";
+import type { CatalogColumn } from "../catalog/catalog.ts";
 import { computedWithQueries, functionsReadBy } from "../catalog/column-queries.ts";
 import { withoutOwn } from "../expressions/made-rows.ts";
 import { mapParts } from "../expressions/tree.ts";
@@ -48,11 +48,11 @@ function ofTable(expr: Expr): Expr {
 /** The code digests behind the values of a computed column; null for one that calls no function. */
 export function codeOf(
   column: Pick<CatalogColumn, "computed">,
-  functions: ReadonlyMap<string, CatalogFunction>,
+  knownDigest: (functionId: string) => string | undefined,
 ): Readonly<Record<string, string>> | null {
   if (column.computed === null) return null;
   const known = functionsReadBy(column.computed).flatMap((id) => {
-    const digest = functions.get(id)?.digest;
+    const digest = knownDigest(id);
     return digest === undefined ? [] : [[id, digest] as const];
   });
   return known.length === 0 ? null : Object.fromEntries(known);

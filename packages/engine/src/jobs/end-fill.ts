@@ -54,7 +54,7 @@ export async function finishFill(
         where id = any($1::bigint[]) and ((state = 'filling' and $3) or (stale and $2))`,
       values: [[...ids, ...made], isOfAllRows, isFill],
     });
-    if (isOfAllRows) await rememberCode(connection, ({ id }) => ids.includes(id) || made.includes(id));
+    if (isOfAllRows) await rememberCode(connection, ({ id }) => ids.includes(id) || made.includes(id), job.code);
     if (isFill) await placeFilled(connection, job.table_id);
     await forgetMended(connection, job.table_id);
     if (ready.row_count > 0 || placed !== undefined) await bumpCatalog(connection, [job.table_id]);

@@ -12,6 +12,8 @@ export interface Job {
   readonly column_ids: readonly number[];
   readonly index_id: number | null;
   readonly runtime_id: string | null;
+  /** Digests of the functions' code when it was queued; null in jobs of earlier versions. */
+  readonly code: Readonly<Record<string, string>> | null;
   readonly undo: readonly Pick<CatalogColumn, "id" | "computed" | "nullable">[];
   /** Identity of the last finished row. */
   readonly cursor: string | null;
@@ -57,7 +59,7 @@ export async function leaseJob(sql: SqlPool, { owner, clock }: LeaseInput): Prom
         where id = $1 and (state = 'queued' or (state = 'running' and (lease_until < $4 or owner = $2)))
         returning json_build_object(
           'id', id, 'kind', kind, 'table_id', table_id, 'table_name', table_name, 'column_ids', to_json(column_ids),
-          'index_id', index_id, 'runtime_id', runtime_id, 'undo', undo, 'cursor', cursor, 'rows_done', rows_done,
+          'index_id', index_id, 'runtime_id', runtime_id, 'code', code, 'undo', undo, 'cursor', cursor, 'rows_done', rows_done,
           'rows_total', rows_total, 'attempts', attempts, 'on_error', on_error, 'errors_only', errors_only,
           'is_cancelled', is_cancelled, 'undoing', undoing)`,
       values: [id, owner, until, now],

@@ -22,14 +22,16 @@ export function isCodeKnown(manifest: Manifest, catalog: Catalog): boolean {
   return manifest.functions.every((fn) => catalog.functions.get(fn.id)?.digest === digests.get(fn.id));
 }
 
-/** Stores, with computed columns, the currently known code as the source of their values. */
+/** Stores, with computed columns, the source of their values: the code of a job, or else the currently known code. */
 export async function rememberCode(
   sql: SqlConnection,
   isSelected: (column: CatalogColumn, table: CatalogTable) => boolean,
+  ofJob: Readonly<Record<string, string>> | null = null,
 ): Promise<void> {
   const { tables, functions } = await loadCatalog(sql);
   const selected = tables.flatMap((table) => table.columns.filter((column) => isSelected(column, table)));
-  const codes = selected.map((column) => codeOf(column, functions));
+  const digestOf = (id: string) => ofJob?.[id] ?? functions.get(id)?.digest;
+  const codes = selected.map((column) => codeOf(column, digestOf));
   await sql.query({
     text: `update appdb.columns c set code = m.code from unnest($1::bigint[], $2::json[]) as m(id, code)
       where c.id = m.id and c.code::text is distinct from m.code::text`,

@@ -311,7 +311,8 @@ function tablePlan(
   };
 }
 
-/** Columns of a table with rows, by their names in it, some of which have values from previous code. A filling column uses the new code. */
+/** Columns of a table with rows, by their names in it, some of which have values from previous code.
+ *  A column that a job computes will have the code of the job. */
 function staleColumns(
   table: CatalogTable,
   digests: CodeDigests,
@@ -320,7 +321,7 @@ function staleColumns(
   if (table.has_rows === false) return new Map();
   return new Map(
     table.columns.flatMap((column) => {
-      const functions = column.primary_key || column.state === "filling" ? [] : previousCode(column, digests);
+      const functions = column.primary_key ? [] : previousCode(column, digests);
       if (functions.length === 0) return [];
       return [[column.name, { ...describe(column.name), functions: [...functions] }]];
     }),

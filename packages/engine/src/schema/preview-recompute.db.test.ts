@@ -1,4 +1,5 @@
 import type { Manifest, ManifestColumn } from "@appdb/contract/manifest";
+import type { SchemaPlan } from "@appdb/contract/plan";
 import { fakeWorkers, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, lit, udf } from "@appdb/testkit/manifest-builder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -40,6 +41,16 @@ async function preview(manifest: Manifest, workers = fakeWorkers({})): Promise<R
 }
 
 const upper = aComputed("up", call("string.upper", "string", title));
+
+/** A computed column of a function with this code. */
+function withDigest(digest: string): Manifest {
+  const manifest = docs(aComputed("up", udf("app:excerpt", "string", title)));
+  return { ...manifest, functions: [aFunction("app:excerpt", "string", { digest })] };
+}
+
+async function planOf(manifest: Manifest, recompute = false): Promise<SchemaPlan> {
+  return (await planInspected(deps().sql, { manifest, catalog: await catalog(), target: "main", recompute })).plan;
+}
 
 test("a changed expression shows rows, time and samples, and stores nothing", async () => {
   await apply(docs(upper, aComputed("loud", call("op.add", "string", col("up", "string"), lit("!", "string")))));
@@ -188,12 +199,6 @@ test("without a worker, the plan reports the reason and continues", async () => 
 });
 
 test("previous code of a function is noticed, recomputed on request, then known", async () => {
-  const withDigest = (digest: string) => {
-    const manifest = docs(aComputed("up", udf("app:excerpt", "string", title)));
-    return { ...manifest, functions: [aFunction("app:excerpt", "string", { digest })] };
-  };
-  const planOf = async (manifest: Manifest, recompute = false) =>
-    (await planInspected(deps().sql, { manifest, catalog: await catalog(), target: "main", recompute })).plan;
   await apply(withDigest("a"));
   expect((await planOf(withDigest("b"))).stale).toEqual([]);
   await insertDocs(3);
@@ -213,6 +218,27 @@ test("previous code of a function is noticed, recomputed on request, then known"
   expect(await rows("select count(*) from docs where up = 'new ' || title")).toEqual([["3"]]);
   expect(await planOf(withDigest("b"))).toMatchObject({ in_agreement: true, stale: [] });
   expect((await planOf(withDigest("a"))).stale).toHaveLength(1);
+});
+
+test.each([
+  ["new", docs()],
+  ["changed", docs(upper)],
+])("code that changes while a %s column is computed is noticed, and recomputed on request", async (_, before) => {
+  await apply(before);
+  await insertDocs(3);
+  const [job = ""] = await bench.apply(withDigest("a"));
+  expect((await planOf(withDigest("a"))).stale).toEqual([]);
+  const noticed = { in_agreement: true, stale: [{ column: "up", functions: ["app:excerpt"] }] };
+  expect(await planOf(withDigest("b"))).toMatchObject(noticed);
+  await bench.apply(withDigest("b"));
+  await finish([job], deps({ udf: fakeWorkers({ up: () => "by a" }).udf }));
+  expect(await planOf(withDigest("b"))).toMatchObject(noticed);
+  const [queued = ""] = await bench.apply(withDigest("b"), { recompute: true });
+  expect(await planOf(withDigest("b"))).toMatchObject({ in_agreement: true, stale: [] });
+  const [last = ""] = await bench.apply(withDigest("c"), { recompute: true });
+  await finish([queued, last], deps({ udf: fakeWorkers({ up: () => "by c" }).udf }));
+  expect(await planOf(withDigest("c"))).toMatchObject({ in_agreement: true, stale: [] });
+  expect(await rows("select distinct up from docs")).toEqual([["by c"]]);
 });
 
 test("files are shown by their types and sizes", async () => {
