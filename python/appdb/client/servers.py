@@ -64,7 +64,7 @@ def _read_daemon(home):
             f"The home folder {home} cannot be read: {error.strerror}.",
             "Set SERVICE_HOME to a folder that you own.",
             "home_not_writable",
-        ) from error
+        ) from None
 
 
 def start_daemon(home=None):
@@ -115,10 +115,10 @@ def _credential(home, url):
     try:
         sessions = json.loads((home / "sessions.json").read_text("utf-8"))["sessions"]
         return {"authorization": f"Bearer {sessions[url]['token']}"}
-    except (FileNotFoundError, KeyError, ValueError) as error:
+    except (FileNotFoundError, KeyError, ValueError):
         raise AccessError(
             f"You are not signed in at {url}.", "Sign in: cli login. Or set SERVICE_API_KEY.", "not_signed_in"
-        ) from error
+        ) from None
 
 
 def _home_config(home):
@@ -144,4 +144,4 @@ def _toml(path):
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise Error(f"{path} is not valid TOML: {error}.", "Correct it.", "config_invalid") from error
+        raise Error(f"{path} is not valid TOML: {error}.", "Correct it.", "config_invalid") from None

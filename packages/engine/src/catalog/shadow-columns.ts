@@ -132,7 +132,13 @@ export function settledTable(table: CatalogTable): CatalogTable {
         const { computed, type, nullable, code } = next.get(column.id) ?? column;
         return computed === null
           ? column
-          : { ...column, type, nullable, code: code ?? null, computed: { ...computed, expr: overColumns(computed.expr, shadows) } };
+          : {
+              ...column,
+              type,
+              nullable,
+              code: code ?? null,
+              computed: { ...computed, expr: overColumns(computed.expr, shadows) },
+            };
       }),
   };
 }
