@@ -274,12 +274,15 @@ CREATE TABLE appdb.jobs (
     undoing json,
     started_at timestamp with time zone,
     code json,
+    began xid8 DEFAULT pg_current_xact_id(),
     CONSTRAINT jobs_kind_check CHECK ((kind = ANY (ARRAY['fill'::text, 'recompute'::text, 'close_pending'::text, 'build_index'::text]))),
     CONSTRAINT jobs_on_error_check CHECK ((on_error = ANY (ARRAY['abort'::text, 'ignore'::text]))),
     CONSTRAINT jobs_state_check CHECK ((state = ANY (ARRAY['queued'::text, 'running'::text, 'done'::text, 'failed'::text, 'cancelled'::text])))
 );
 
 COMMENT ON COLUMN appdb.jobs.code IS 'Digests of the code of the functions that its columns call, by function id; null for jobs of earlier versions.';
+
+COMMENT ON COLUMN appdb.jobs.began IS 'The transaction that queued it; null for jobs of earlier versions.';
 
 ALTER TABLE appdb.jobs ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME appdb.jobs_seq_seq

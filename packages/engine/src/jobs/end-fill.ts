@@ -28,7 +28,7 @@ import { dropPlaced, placeShadows } from "./place-shadows.ts";
 import { findRelatedRebuilds, stopRelated, withRelated } from "./related-rebuilds.ts";
 import { rememberCode } from "./remember-code.ts";
 import { rememberFailed } from "./remember-end.ts";
-import { dropUndoLog, undoJob } from "./undo-log.ts";
+import { dropUndoLog, undoJob, wroteOthers } from "./undo-log.ts";
 
 /** The last transaction of a fill or recompute: new columns become visible, new values of views are put in place, and
  *  no column is stale. Locks the catalog, the table and then jobs, in the same order as an update. @throws ValueRefused */
@@ -99,8 +99,9 @@ async function forgetMended(sql: SqlConnection, tableId: number): Promise<void> 
 
 /**
  * Ends a failed or cancelled job. New columns are dropped, with their indexes and the filling columns that read them.
- * Existing columns get their previous values and expression back. With `ignore`, no previous values exist: the columns
- * keep their values and are `stale` if some rows were recomputed.
+ * Existing columns get their previous values and expression back, and are `stale` if others wrote rows meanwhile, by
+ * the newer expression. With `ignore`, no previous values exist: the columns keep their values and are `stale` if some
+ * rows were recomputed.
  */
 export async function failFill(deps: JobDeps, job: Job, error: JobError, signal: AbortSignal): Promise<void> {
   if (job.undoing === null && !(await beginUndoing(deps.sql, job, deps.owner, error))) return;
@@ -124,6 +125,8 @@ async function failOnce(
   const error = withRelated(cause, related);
   if (!(await endJob(sql, job, deps.owner, error))) return;
   await stopRelated(sql, job, cause, related);
+  const altered = alteredColumns(job, table);
+  const hasOthers = table !== undefined && altered.length > 0 && (await wroteOthers(sql, job, table, isPutBack));
   await dropUndoLog(sql, job);
   if (table === undefined || job.kind === "close_pending") return;
   const index = table.indexes.find((candidate) => candidate.id === job.index_id);
@@ -143,18 +146,25 @@ async function failOnce(
   await keepDefinitions(sql, table, catalog.views, dropped);
   const added = addedToRows(catalog.tables, table, dropped);
   for (const { view, columns } of added) await dropNewColumns(sql, view, columns, error);
-  const isTouched = !isPutBack && (await hasBegun(sql, job));
-  const restored: CatalogColumn[] = [];
+  // columns that read an altered one have no other expression
+  const isStale = hasOthers || (!isPutBack && (await hasBegun(sql, job)));
   for (const column of own.filter((candidate) => candidate.state === "ready")) {
     const previous = job.undo.find((candidate) => candidate.id === column.id);
     if (previous !== undefined) {
-      await restoreColumn(sql, previous, isTouched);
-      // a recompute only puts values back
-      if (!isDeepStrictEqual(previous.computed, column.computed)) restored.push(column);
-    } else if (isTouched && !job.errors_only) await markStale(sql, column.id);
+      await restoreColumn(sql, previous, isStale);
+    } else if (isStale && !job.errors_only) await markStale(sql, column.id);
   }
   const version = await bumpCatalog(sql, [table.id, ...added.map(({ view }) => view.id)]);
-  await rememberFailed(sql, version, table, { dropped, restored }, cause);
+  await rememberFailed(sql, version, table, { dropped, restored: altered }, cause);
+}
+
+/** The columns that get their previous expressions back. A recompute has none: it only puts values back. */
+function alteredColumns(job: Job, table: CatalogTable | undefined): readonly CatalogColumn[] {
+  const previous = new Map(job.undo.map((column) => [column.id, column]));
+  return (table?.columns ?? []).filter(({ computed, id, state }) => {
+    const before = previous.get(id);
+    return state === "ready" && before !== undefined && !isDeepStrictEqual(before.computed, computed);
+  });
 }
 
 /** Drops the indexes that were declared over another type, which their columns do not get. */

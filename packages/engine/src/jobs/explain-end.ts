@@ -195,7 +195,10 @@ export async function explainCancel(sql: SqlPool, job: Job): Promise<JobError> {
       ? [isOfColumns(table) ? KEEP_COLUMNS : "its views keep their previous rows and values"]
       : []),
     ...(own.some((column) => !isNew(column) && isPutBack)
-      ? ["rows that no one else changed meanwhile have their previous values again"]
+      ? [
+          "rows that no one else changed meanwhile have their previous values again",
+          ...(job.undo.length > 0 ? ["the next update or recompute computes the others"] : []),
+        ]
       : []),
     ...(own.some((column) => !isNew(column) && !isPutBack) ? ["finished rows keep their new values"] : []),
   ];

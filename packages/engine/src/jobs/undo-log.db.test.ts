@@ -1,7 +1,7 @@
 import type { ManifestColumn } from "@appdb/contract/manifest";
 import { eventually } from "@appdb/testkit/eventually";
 import { excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
-import { aColumn, aFunction, aManifest, aTable } from "@appdb/testkit/manifest-builder";
+import { aColumn, aComputed, aFunction, aManifest, aTable, col, udf } from "@appdb/testkit/manifest-builder";
 import { beforeEach, expect, test } from "vitest";
 import { startRecompute } from "./plan-recompute.ts";
 import { runJobs } from "./run-jobs.ts";
@@ -10,6 +10,7 @@ const { rows, apply, execute, insertDocs, deps, finish, transaction } = useJobsB
 
 const ROWS = 2_000;
 const STORED = [aColumn("title", "string"), aColumn("n", "int", { nullable: true })];
+const title = col("title", "string");
 const upTitle = upperColumn("up", "title");
 
 function of(columns: readonly ManifestColumn[], name = "docs", renamedFrom: string | null = null) {
@@ -32,13 +33,18 @@ beforeEach(async () => {
   });
 });
 
-/** Pauses a recompute of `excerpt` after some rows, changes the tables, and continues to a row that fails. */
-async function failAfter(change: () => Promise<unknown>): Promise<void> {
+async function recomputeExcerpt(): Promise<string> {
   const request = { folder: "public", table: "docs", columns: ["excerpt"], cascade: false, errors_only: false };
   let job = "";
   await transaction(async (connection) => {
     job = (await startRecompute(connection, { ...request, on_error: "abort" })).job ?? "";
   });
+  return job;
+}
+
+/** Pauses a job of `excerpt` after some rows, changes the tables, and continues to a row that fails. */
+async function failAfter(change: () => Promise<unknown>, start = recomputeExcerpt): Promise<void> {
+  const job = await start();
   const stuck = fakeWorkers({
     excerpt: (row) => {
       return Number(String(row.title).slice(6)) > ROWS / 2 ? new Promise<never>(() => undefined) : `new ${row.title}`;
@@ -58,7 +64,9 @@ async function failAfter(change: () => Promise<unknown>): Promise<void> {
     return "new";
   };
   const failing = fakeWorkers({ excerpt: unlucky, summary: unlucky });
-  await expect(finish([job], deps({ udf: failing.udf }))).rejects.toMatchObject({ code: "recompute_failed" });
+  await expect(finish([job], deps({ udf: failing.udf }))).rejects.toMatchObject({
+    code: start === recomputeExcerpt ? "recompute_failed" : "fill_failed",
+  });
   expect(await rows("select count(*) from pg_tables where tablename like 'undo%'")).toEqual([["0"]]);
 }
 
@@ -134,4 +142,28 @@ test("a stopping runner releases its job only after its write has finished", asy
   );
   expect(Number(done)).toBeGreaterThan(0);
   expect(written).toBe(done);
+});
+
+test.each([
+  ["nobody", "select 1", ["f", "f"]],
+  ["others", "update docs set excerpt = 'newer' where n = 3", ["t", "t"]],
+])("a replacement that fails after %s wrote rows says what must be computed again", async (_, text, stale) => {
+  const loud = upperColumn("loud", "excerpt");
+  await finish(await apply(of([...STORED, excerptColumn(), upTitle, loud])));
+  const before = await rows("select n, excerpt, loud from docs where n <> 3 order by n");
+  const other = {
+    ...excerptColumn(),
+    computed: aComputed("excerpt", udf("app:excerpt", "string", title, title)).computed,
+  };
+  await failAfter(
+    () => execute({ text }),
+    async () => (await apply(of([...STORED, other, upTitle, loud])))[0] ?? "",
+  );
+  expect(await rows("select n, excerpt, loud from docs where n <> 3 order by n")).toEqual(before);
+  const states = await rows("select name, stale from appdb.columns where computed is not null order by name");
+  expect(states).toEqual([
+    ["excerpt", stale[0]],
+    ["loud", stale[1]],
+    ["up", "f"],
+  ]);
 });

@@ -32,8 +32,8 @@ export async function dropUndoLog(sql: SqlConnection, job: Job): Promise<void> {
 }
 
 /**
- * Restores all previous values, batch by batch. After an interruption it continues where it stopped. A row that others
- * changed since keeps its values. Returns false when the job has kept nothing.
+ * Restores all previous values, batch by batch, and keeps the ids of its transactions. After an interruption it continues
+ * where it stopped. A row that others changed since keeps its values. Returns false when the job has kept nothing.
  */
 export async function undoJob(sql: SqlPool, job: Job, signal: AbortSignal): Promise<boolean> {
   const table = (await loadDefinitions(sql)).tables.find((candidate) => candidate.id === job.table_id);
@@ -45,6 +45,22 @@ export async function undoJob(sql: SqlPool, job: Job, signal: AbortSignal): Prom
     const { rows } = await sql.transaction((connection) => connection.query({ text }), BY_KEY);
     if (Number(rows[0]?.[0]) === 0) return true;
   }
+}
+
+/** Whether others have written rows since the job began. Reads the whole table. `hasUndone`: the job has an undo table. */
+export async function wroteOthers(
+  sql: SqlConnection,
+  job: Job,
+  table: CatalogTable,
+  hasUndone: boolean,
+): Promise<boolean> {
+  const own = `select from ${undoTable(job.id)} as "#undo" where "#undo"."#id" is null and "#undo"."#xid" = "#row".xmin`;
+  const { rows } = await sql.query({
+    text: `select exists (select from ${quoteTable(table)} as "#row", appdb.jobs as "#job"
+      where "#job".id = $1 and age("#row".xmin) < age("#job".began::xid)${hasUndone ? ` and not exists (${own})` : ""})`,
+    values: [job.id],
+  });
+  return rows[0]?.[0] === "t";
 }
 
 /** The columns of the undo table that the table still has. Undefined without an undo table. */
@@ -67,7 +83,10 @@ async function loggedColumns(
 function restoreRowsSql(table: CatalogTable, undo: string, columns: readonly CatalogColumn[]): string {
   const sets = columns.map(({ id, name }) => `${quoteIdent(name)} = "#old"."#${id}", `).join("");
   return `with "#old" as (
-    delete from ${undo} where ctid = any(array(select ctid from ${undo} limit ${BATCH})) returning *
+    delete from ${undo} where ctid = any(array(select ctid from ${undo} where "#id" is not null limit ${BATCH}))
+    returning *
+  ), "#own" as (
+    insert into ${undo} ("#xid") select pg_current_xact_id()::xid where exists (select from "#old")
   ), "#done" as (
     update ${quoteTable(table)} as "#target" set ${sets}_errors = "#old"."#errors"
     from "#old" where "#target".${quoteIdent(table.identity)} = "#old"."#id" and "#target".xmin = "#old"."#xid"
