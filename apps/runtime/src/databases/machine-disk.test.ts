@@ -23,10 +23,11 @@ test("a job's batch is refused before PostgreSQL has no space for its log", asyn
   });
 });
 
+const outage = appError("database_unavailable", {
+  detail: "PostgreSQL does not accept connections (it is not running).",
+});
+
 test("an outage of PostgreSQL on a full disk names the disk", async () => {
-  const outage = appError("database_unavailable", {
-    detail: "PostgreSQL does not accept connections (it is not running).",
-  });
   expect(await full.explain(outage)).toMatchObject({
     code: "disk_full",
     message: `${outage.message} The disk of the home /data has 11 MB left.`,
@@ -44,12 +45,13 @@ test("a commit that a full disk broke stays unknown", async () => {
 });
 
 test("PostgreSQL's refusal names the disk, and a database's own limit stays", async () => {
-  const cause = new SqlError("could not extend file", { sqlstate: "53100" });
-  const refusal = appError("disk_full", { detail: "The disk is full.", hint: "Wait.", cause });
-  expect(await diskWith(GB).explain(refusal)).toMatchObject({
-    message: "The disk is full. The disk of the home /data has 1024 MB left.",
-    hint: "Free space on it, and try again.",
-  });
+  for (const cause of [new SqlError("could not extend file", { sqlstate: "53100" }), outage]) {
+    const refusal = appError("disk_full", { detail: "The disk is full.", hint: "Wait.", cause });
+    expect(await diskWith(GB).explain(refusal)).toMatchObject({
+      message: "The disk is full. The disk of the home /data has 1024 MB left.",
+      hint: "Free space on it, and try again.",
+    });
+  }
   const own = appError("disk_full", { detail: "disk_gb is 2.", hint: "Raise disk_gb." });
   expect(await full.explain(own)).toBe(own);
 });

@@ -43,7 +43,7 @@ export function createMachineDisk({
     },
     explain: async (error) => {
       if (!(error instanceof AppError)) return error;
-      if (error.code === "disk_full" && error.cause instanceof SqlError) {
+      if (error.code === "disk_full" && isOfPostgres(error.cause)) {
         const { message, meta } = error;
         const detail = `${message} ${left(await readSpace(folder))}.`;
         return appError("disk_full", { detail, hint: `${freeIt}, and try again.`, meta, cause: error });
@@ -59,4 +59,9 @@ export function createMachineDisk({
       });
     },
   };
+}
+
+/** Whether PostgreSQL found the disk full, by a statement or for a connection (`explainFullDisk`). */
+function isOfPostgres(cause: unknown): boolean {
+  return cause instanceof SqlError || cause instanceof AppError;
 }

@@ -72,9 +72,11 @@ test("an exception of application code is information where people read the answ
   ]);
 });
 
-test("PostgreSQL without disk space is not an internal error", () => {
+test.each([
+  new SqlError('could not extend file "base/1/2_fsm": No space left on device', { sqlstate: "53100" }),
+  appError("database_unavailable", { detail: "It accepts no connection.", meta: { sqlstate: "53100" } }),
+])("PostgreSQL without disk space is not an internal error", (full) => {
   const log = createSilentLog();
-  const full = new SqlError('could not extend file "base/1/2_fsm": No space left on device', { sqlstate: "53100" });
   const { body, status } = answerError(full, "r-6", log);
   expect([status, JSON.parse(String(body))]).toEqual([507, expect.objectContaining({ code: "disk_full" })]);
   expect(body).not.toContain("base/1");
