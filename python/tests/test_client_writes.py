@@ -195,6 +195,20 @@ def test_rows_are_updated_by_key_and_deleted(server, docs):
         docs.limit(1).delete()
 
 
+def test_a_condition_may_be_a_text(server, docs):
+    docs.delete("n > 100")
+    docs.delete(where="n > 101")
+    assert [body["where"] for body in server.bodies("/delete")] == ["n > 100", "n > 101"]
+    docs.update({"n": 1}, where="n > 100")
+    assert server.bodies("/rows")[-1]["where"] == "n > 100"
+    for text in ("", " "):
+        with pytest.raises(db.Error, match="empty text, which names no rows"):
+            docs.delete(where=text)
+        with pytest.raises(db.Error, match="empty text, which names no rows"):
+            docs.update({"n": 1}, where=text)
+    assert len(server.bodies("/delete")) == 2
+
+
 def test_a_table_is_created_from_types(server):
     server.tables["numbers"] = definition("numbers", column("n", "int"))
     made = db.create_table("main/numbers", {"id": db.Column(value=uuid7()), "n": db.Int, "t": db.String | None}, primary_key="id", comment="few", if_exists="ignore")

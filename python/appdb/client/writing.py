@@ -156,8 +156,7 @@ def batch_update(table, rows, if_not_exists, on_error):
 def delete(table, where):
     """Deletes the rows of a condition, or all rows."""
     _refuse_view(table, "delete")
-    where = _condition(table, where)
-    _refuse_functions(table, [("delete()", where)])
+    _refuse_functions(table, [("delete()", _condition(table, where))])
     return _written(table, "POST", "/rows/delete", {"where": _node(table, where)}, "deleted")
 
 
@@ -247,6 +246,8 @@ def _condition(table, where):
 def _node(table, where):
     """The condition in a request: a tree, or a text as the command takes it (`score > 0.5`)."""
     if isinstance(where, str):
+        if not where.strip():
+            raise Error("where= is an empty text, which names no rows.", f"Leave it out for all rows of {table._name}.")
         return where
     where = _condition(table, where)
     return None if where is None else where._node
