@@ -28,14 +28,14 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Sends a short request. Undefined without an answer in time. */
+/** Sends a short request; the body is JSON for most routes. Undefined without an answer in time. */
 export async function ask(
   address: PodAddress,
   { method, path, takes }: Route,
   body?: string,
 ): Promise<Answer | undefined> {
-  const sent = body === undefined || takes === undefined ? {} : { body };
-  const headers: Record<string, string> = takes === undefined ? {} : { "content-type": takes };
+  const sent = body === undefined ? {} : { body };
+  const headers: Record<string, string> = body === undefined ? {} : { "content-type": takes ?? "application/json" };
   try {
     const answer = await fetchPod({ ...address, silence_ms: SILENCE_MS, max_bytes: MAX_BYTES })(path, {
       method,

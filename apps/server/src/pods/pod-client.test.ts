@@ -7,7 +7,7 @@ import { Secret } from "@appdb/system/secret";
 import { expect, test } from "vitest";
 import * as z from "zod";
 import { AnswerMemory } from "./answer-memory.ts";
-import { askHealth } from "./ask-pod.ts";
+import { askHealth, useTree } from "./ask-pod.ts";
 import { checkDocument, podClient } from "./pod-client.ts";
 
 const uri = "cloud://acme:main";
@@ -87,6 +87,18 @@ test("a pod that sends single bytes times out", async () => {
   });
   expect(await askHealth({ endpoint: pod.endpoint, token: new Secret("token") })).toBeUndefined();
 }, 20_000);
+
+test("a pod gets the digest of its tree as JSON", async () => {
+  const asked: unknown[] = [];
+  await using pod = await openPodWith(async (request, response) => {
+    const pieces: Buffer[] = [];
+    for await (const piece of request) pieces.push(piece as Buffer);
+    asked.push(request.method, request.headers["content-type"], Buffer.concat(pieces).toString("utf8"));
+    response.writeHead(204).end();
+  });
+  expect(await useTree({ endpoint: pod.endpoint, token: new Secret("token") }, "abc")).toBe(true);
+  expect(asked).toEqual(["PUT", "application/json", '{"files":"abc"}']);
+});
 
 test.each(["", "null", "5"])("the document %j is refused as not of the contract", async (text) => {
   await using pod = await openPod([text]);
