@@ -18,6 +18,8 @@ test("finds the files that a tree lacks or has with other content", () => {
     const found = ["other.py", "folder.py", "gone.py", "../same.py"];
     // the second time from memory
     for (let time = 0; time < 2; time += 1) expect(differingFiles(root, digests)).toEqual(found);
+    const impossible = { "same.py/x.py": OTHER, [`${"x".repeat(300)}.py`]: OTHER, "a\0.py": OTHER };
+    expect(differingFiles(root, impossible)).toEqual(Object.keys(impossible));
     expect(differingFiles(null, { "same.py": same })).toEqual(["same.py"]);
     expect(differingFiles(root, null)).toEqual([]);
   } finally {

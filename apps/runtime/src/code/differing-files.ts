@@ -35,10 +35,19 @@ function digestOf(root: string, path: string): string | undefined {
   const file = join(root, path);
   const before = known.get(file);
   if (before !== undefined) return before;
-  // a folder can have such a name, too
-  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return undefined;
+  if (!isFile(file)) return undefined;
   const digest = createHash("sha256").update(readFileSync(file)).digest("hex");
   if (known.size >= MAX_KNOWN) known.clear();
   known.set(file, digest);
   return digest;
+}
+
+/** False for a folder, and for a name that no file can have: too long, or below a file. */
+function isFile(path: string): boolean {
+  try {
+    return !path.includes("\0") && statSync(path).isFile();
+  } catch {
+    // the tree has no such file, whatever the reason is
+    return false;
+  }
 }

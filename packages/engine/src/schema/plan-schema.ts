@@ -14,6 +14,7 @@ import type { LoweredManifest } from "../views/lower-views.ts";
 import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
+import { refuseFalseFiles } from "./false-files.ts";
 import { refuseWideIndexes } from "./index-columns.ts";
 import { withKeptCopies } from "./kept-copies.ts";
 import { refuseNeeded } from "./needed-columns.ts";
@@ -62,6 +63,7 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   const folder = folderSchema(declared.target);
   const copied = withKeptCopies(declared.manifest, { catalog, target: declared.target });
   const manifest = withOpenRenames(copied, { manifest: declared.manifest, catalog, folder });
+  refuseFalseFiles(manifest.tables);
   const input: LoweredInput = { ...declared, manifest, catalog };
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   const facts = input.facts ?? NO_FACTS;
