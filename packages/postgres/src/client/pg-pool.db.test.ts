@@ -88,6 +88,14 @@ test("a statement that was cancelled before it was sent does not run", async () 
   await expect(refused).rejects.toMatchObject({ name: "SqlError", sqlstate: "57014" });
 });
 
+/** The first is there already. The end of the statement ends the source. */
+async function* endlessRows(): AsyncGenerator<string> {
+  yield "1\ta\n";
+  for (let id = 10; ; id += 1_000) {
+    yield Array.from({ length: 1_000 }, (_, at) => `${id + at}\t${"x".repeat(50)}\n`).join("");
+  }
+}
+
 test("copies rows in a transaction and names a refused line", async () => {
   await pool.query({ text: "create table copied (id int primary key, word text)" });
   const copy = "copy copied (id, word) from stdin";
@@ -111,6 +119,8 @@ test("copies rows in a transaction and names a refused line", async () => {
     ),
   );
   await expect(broken).rejects.toBe(gone);
+  const endless = pool.transaction((connection) => connection.copy(copy, endlessRows()));
+  await expect(endless).rejects.toMatchObject({ name: "SqlError", sqlstate: "23505", line: 1 });
   const { rows } = await pool.query({ text: "select id, word from copied order by id" });
   expect(rows).toEqual([
     ["1", "ä"],

@@ -38,13 +38,24 @@ async function copyRows(client: ClientBase, text: string, rows: CopyRows): Promi
   }
 }
 
+/** An error that PostgreSQL ends the pipeline with is thrown at the `yield`, and is none of the source. */
 async function* captureErrors(rows: CopyRows, source: { failed: boolean; error: unknown }): AsyncGenerator<Buffer> {
+  const iterator = Symbol.asyncIterator in rows ? rows[Symbol.asyncIterator]() : rows[Symbol.iterator]();
+  const next = async () => {
+    try {
+      return await iterator.next();
+    } catch (error) {
+      source.failed = true;
+      source.error = error;
+      throw error;
+    }
+  };
   try {
-    for await (const piece of rows) yield typeof piece === "string" ? Buffer.from(piece, "utf8") : piece;
-  } catch (error) {
-    source.failed = true;
-    source.error = error;
-    throw error;
+    for (let step = await next(); step.done !== true; step = await next()) {
+      yield typeof step.value === "string" ? Buffer.from(step.value, "utf8") : step.value;
+    }
+  } finally {
+    await iterator.return?.();
   }
 }
 
