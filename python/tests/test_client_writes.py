@@ -195,6 +195,13 @@ def test_rows_are_updated_by_key_and_deleted(server, docs):
         docs.limit(1).delete()
 
 
+def test_files_are_changed_by_keys(server):
+    server.tables["photos"] = definition("photos", column("id", "int"), column("photo", "image"))
+    photos = db.get_table("main/photos")
+    with pytest.raises(db.Error, match=r"each row has a file of its own\. .*batch_update"):
+        photos.update({"photo": "a.png"})
+
+
 def test_a_condition_may_be_a_text(server, docs):
     docs.delete("n > 100")
     docs.delete(where="n > 101")

@@ -11,6 +11,7 @@ from appdb.client.refusals import refused_rows
 from appdb.client.rows.row_body import row_body
 from appdb.client.rows.row_names import Naming, StoredColumns
 from appdb.client.rows.sources import source_of
+from appdb.declare.body import is_media
 from appdb.declare.constants import wire_value
 from appdb.declare.errors import AppFileError, Error, did_you_mean, listed
 from appdb.declare.types import display, manifest_type
@@ -222,6 +223,11 @@ def _new_value(table, name, value):
         return cast(value, kind)
     if value is None:
         return null(kind)
+    if is_media(kind):
+        raise Error(
+            f"update() gives many rows one value, and '{name}' is {display(kind)}: each row has a file of its own.",
+            f'Name rows by their keys: {table._name}.batch_update([{{"id": 1, "{name}": {value!r:.80}}}])',
+        )
     try:
         wire = wire_value(kind, value)
     except (TypeError, ValueError, OverflowError) as error:

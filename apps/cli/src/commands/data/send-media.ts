@@ -18,6 +18,18 @@ const ADDRESS = /^[a-z][a-z0-9+.-]*:|\/_media\//i;
 /** Folder of the store for files of rows. */
 const FOLDER = "inserted";
 
+export interface MediaRows {
+  readonly json: boolean;
+  readonly table: DataTable;
+  readonly target: Target;
+  /** Where a value was given; default: in a line of a file. */
+  readonly placeOf?: (column: string, row: number) => string;
+}
+
+function lineOf(column: string, row: number): string {
+  return `line ${row}, ${column}`;
+}
+
 /**
  * The same rows, with their local files in the database's media store and the addresses in their place. A file that
  * several rows name is sent once.
@@ -26,7 +38,7 @@ const FOLDER = "inserted";
 export async function* sendMedia(
   ctx: Context,
   lines: Lines,
-  { json, table, target }: { readonly json: boolean; readonly table: DataTable; readonly target: Target },
+  { json, placeOf = lineOf, table, target }: MediaRows,
 ): AsyncGenerator<readonly string[], void> {
   const columns = table.columns.filter(isMediaColumn).map(({ name }) => name);
   if (columns.length === 0) {
@@ -49,7 +61,7 @@ export async function* sendMedia(
         if (typeof value !== "string" || ADDRESS.test(value)) continue;
         const path = resolve(ctx.cwd, value);
         if (!addresses.has(path)) {
-          if (!(await isFile(path))) throw missing(value, `line ${number}, ${name}`);
+          if (!(await isFile(path))) throw missing(value, placeOf(name, number));
           store ??= await openMedia(ctx, `${MEDIA_SCHEME}${database}/home`);
           addresses.set(path, await sendFile(ctx, path, store, progress));
         }

@@ -1,8 +1,10 @@
 import { isBrokenJson, jsonOf } from "@appdb/contract/clients/typed-values";
 import type { Expr } from "@appdb/contract/expressions";
 import type { OnError } from "@appdb/contract/jobs";
+import { parseTablePath } from "@appdb/contract/names";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import type { Written } from "@appdb/contract/routes/data-writes";
+import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
 import { text, usageError } from "../parameters.ts";
@@ -16,6 +18,7 @@ import {
   whileWorking,
 } from "./data-target.ts";
 import { nameRows } from "./name-rows.ts";
+import { type MediaRows, sendMedia } from "./send-media.ts";
 
 interface Flags extends JsonFlag {
   readonly onError: OnError;
@@ -62,9 +65,11 @@ export const update = defineCommand<Flags, [path: string, ...key: string[]], Upd
     const table = await data.table(path);
     const values = set.map((item) => assignment(table, item, whole));
     const keys = where === undefined ? keysOf(table, key, whole) : [];
+    const { target } = parseTablePath(named);
+    const rows = keys.map((one) => rowText(one, values));
     const body =
       where === undefined
-        ? `{"rows":[${keys.map((one) => rowText(one, values)).join(",")}],"on_error":"${onError}"}`
+        ? `{"rows":[${(await withMedia(ctx, rows, { json, placeOf: (name) => `--set ${name}`, table, target })).join(",")}],"on_error":"${onError}"}`
         : JSON.stringify({
             where,
             set: Object.fromEntries(values.map(([name, value]) => [name, literalOf(value)])),
@@ -108,6 +113,17 @@ function assignment(table: DataTable, item: string, path: string): readonly [nam
     );
   }
   return [column.name, jsonOf(column, cell)];
+}
+
+/** The rows, with addresses in place of files of this machine. @throws media_not_found */
+async function withMedia(ctx: Context, rows: readonly string[], of: MediaRows): Promise<readonly string[]> {
+  const sent: string[] = [];
+  for await (const some of sendMedia(ctx, oneOf(rows), of)) sent.push(...some);
+  return sent;
+}
+
+async function* oneOf<T>(value: T): AsyncGenerator<T, void> {
+  yield value;
 }
 
 function rowText(key: readonly (readonly [string, string])[], values: readonly (readonly [string, string])[]): string {

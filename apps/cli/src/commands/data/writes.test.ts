@@ -233,6 +233,16 @@ describe("update", () => {
     });
   });
 
+  test("takes addresses and files of this machine for a row's media", async () => {
+    const columns = [dataColumn("id", "Int", { is_key: true }), dataColumn("photo", "Image | None")];
+    const photos = dataTable("photos", { columns });
+    const set = (value: string) => run(["update", "main/photos", "1", "--set", `photo=${value}`], {}, photos);
+    await set("https://example.com/a.png");
+    expect(sent[0]?.body).toContain('"photo":"https://example.com/a.png"');
+    expect((await set("gone.png")).stderr).toContain("--set photo: There is no file gone.png on this machine.");
+    expect(sent).toHaveLength(1);
+  });
+
   test.each([
     [["main/docs", "--set", "title=x"], "Neither a key nor --where names the rows."],
     [["main/docs", "1", "--where", "true", "--set", "title=x"], "A key and --where cannot be used together."],
