@@ -6,6 +6,8 @@ import decimal
 import pytest
 
 import appdb as db
+from appdb.client.cells import File
+from appdb.client.rows.inferring import inferred
 from fake_database import column, definition
 from test_client import docs, server  # noqa: F401
 from test_client_writes import sent
@@ -101,6 +103,11 @@ def test_frames_of_any_case_are_sent_as_columns(server, docs):
 def test_names_that_are_one_are_refused(docs, make, message):
     with pytest.raises(db.Error, match=message):
         make(docs)
+
+
+def test_files_of_a_result_are_of_their_kind():
+    types, _ = inferred([{"n": 1, "cover": None}, {"n": 2, "cover": File({}, "image", None)}])
+    assert types == {"n": db.Int | None, "cover": db.Image | None}
 
 
 def test_types_of_a_csv_file_are_inferred(server, tmp_path):

@@ -5,6 +5,7 @@ import os
 import re
 from itertools import chain, islice
 
+from appdb.client.cells import File
 from appdb.client.rows.csv_types import kinds_of
 from appdb.client.rows.exact_numbers import JsonNumber
 from appdb.client.rows.row_names import folded
@@ -135,6 +136,8 @@ def _kind(value, is_frame):
         return "json"
     if type(value) is JsonNumber:
         return "float"
+    if isinstance(value, File):
+        return value.kind
     if hasattr(value, "item"):
         value = value.item()
     for plain, kind in ((bool, "bool"), (int, "int"), (float, "float"), (str, "string"), (bytes, "binary")):
