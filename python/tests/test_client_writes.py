@@ -244,6 +244,7 @@ def test_a_table_is_created_from_its_rows(server):
         (lambda: db.create_table("main/x", {"n": "Int"}), "is 'Int', not a type"),
         (lambda: db.create_table("main/x", {"n": int}), "Write n: db.Int"),
         (lambda: db.create_table("main/x"), "has no columns"),
+        (lambda: db.create_table("main/x", Exception), "schema= is a dict of columns, not <class 'Exception'>"),
         (lambda: db.create_table("main/x", {"n": db.Int}, primary_key="m"), "primary_key= names 'm'"),
         (lambda: db.create_table("main/x", {"n": db.Int}, if_exist="ignore"), "Did you mean 'if_exists'?"),
         (lambda: db.create_table("main/x", {"n": db.Int}, if_exists="maybe"), "'error', 'ignore' or 'replace'"),

@@ -66,6 +66,10 @@ def create_table(
 
         schema, source = inferred(source, _names(primary_key), columns)
         columns = None
+    if not isinstance(schema, dict):
+        raise Error(
+            f"schema= is a dict of columns, not {schema!r:.80}.", f'Write db.create_table("{path}", {{"title": db.String}})'
+        )
     options = {"comment": comment, "custom_metadata": custom_metadata, "has_default_idxs": has_default_idxs}
     options["media_validation"] = media_validation
     declared = changing.declare(inside.rpartition("/")[2], _with_key(schema, primary_key), options)

@@ -10,6 +10,8 @@ import { textPieces, workbook } from "./text-pieces.ts";
 
 const WORKBOOKS = [".xls", ".xlsm", ".xlsx"];
 
+/** The name of piped rows in messages. */
+const INPUT = "the input";
 /** Characters of the longest line. */
 const MAX_LINE = 64 * 1024 * 1024;
 
@@ -64,7 +66,7 @@ async function* jsonOrCsv(pieces: AsyncGenerator<string, void>, typed: string, w
   else if (isObject) yield* foldNames(once(objectLine(await whole(all), typed)), "row", typed);
   else if (first === "{" || first === undefined || isOfLines(typed))
     yield* foldNames(plainLines(all, typed), "line", typed);
-  else if (typed === "-") yield* csvLines(all, "the input", wanted);
+  else if (typed === "-") yield* csvLines(all, INPUT, wanted);
   else throw unknownFormat(typed);
 }
 
@@ -185,7 +187,7 @@ function columnsOf(names: readonly string[], file: string, { path, table }: Want
     const found = table.columns.find((column) => column.name === name.trim().toLowerCase());
     if (found !== undefined) return found;
     throw appError("column_not_found", {
-      detail: `${path} has no column ${JSON.stringify(name)}. The file ${file} names it.`,
+      detail: `${path} has no column ${JSON.stringify(name)}. ${file === INPUT ? "The input" : `The file ${file}`} names it.`,
       hint: `It has ${table.columns.map((one) => one.name).join(", ")}.`,
       meta: { table: path, column: name },
     });

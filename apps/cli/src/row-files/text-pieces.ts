@@ -15,6 +15,7 @@ const LONGEST = 3;
 const PARQUET = "PAR1";
 /** Of a ZIP archive, which a workbook is. */
 const ARCHIVE = "PK\u0003\u0004";
+const GZIP = "\u001f\u008b";
 
 /** The text of a file, or of the input (`-`), piece by piece: UTF-8, or UTF-16 with a byte order mark. @throws usage */
 export async function* textPieces(
@@ -45,6 +46,7 @@ export async function* textPieces(
     const mark = head.subarray(0, PARQUET.length).toString("latin1");
     if (mark === PARQUET) throw parquetAsText(typed);
     if (mark === ARCHIVE) throw workbook(typed);
+    if (mark.startsWith(GZIP)) throw packed(typed);
     encoding = MARKS.get(head.subarray(0, MARK_BYTES).toString("hex")) ?? "utf-8";
     decoder = new TextDecoder(encoding, { fatal: true });
     return decode(head, false);
@@ -125,6 +127,13 @@ function parquetAsText(typed: string): Error {
 }
 
 /** The error of an Excel file. */
+function packed(typed: string): Error {
+  return appError("usage", {
+    detail: `${typed === "-" ? "The input" : typed} is packed by gzip, which this command does not unpack.`,
+    hint: `Unpack it: gunzip -c ${typed === "-" ? "rows.csv.gz" : typed} | cli insert <table> -`,
+  });
+}
+
 export function workbook(typed: string): Error {
   return appError("usage", {
     detail: `${typed === "-" ? "The input" : typed} is an Excel file or another archive, which this command does not read.`,

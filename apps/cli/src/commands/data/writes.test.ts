@@ -151,6 +151,7 @@ describe("insert", () => {
     ["a.txt", "id,title\n1,x\n", "a.txt is not JSON. A file that ends in .txt is read as JSON."],
     ["rows", "id,title\n1,x\n", "rows is not JSON. A file without an ending is read as JSON."],
     ["a.xlsx", "PK\u0003\u0004...", "a.xlsx is an Excel file or another archive, which this command does not read."],
+    ["a.csv.gz", Buffer.from("1f8b0800", "hex"), "a.csv.gz is packed by gzip, which this command does not unpack."],
   ])("refuses %s with %j", async (name, content, expected) => {
     const { exit, stderr } = await run(["insert", "main/docs", file(name, content)]);
     expect([exit === 0, sent]).toEqual([false, []]);
