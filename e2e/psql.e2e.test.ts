@@ -205,7 +205,7 @@ test.runIf(LONG)(
     };
     const work = [hold(), hold(), hold(), read()];
     try {
-      await eventually(() => expect(started.output()).toContain("its locks made others wait 3 times."), {
+      await eventually(() => expect(started.output()).toContain("locks of your sessions made others wait 3 times."), {
         timeout_ms: 200_000,
       });
     } finally {
@@ -214,7 +214,10 @@ test.runIf(LONG)(
       await Promise.all(work);
     }
     await isGone(url);
-    expect(await psql(`${HOSTED} --write -At -c "select 1"`)).toMatchObject({ code: 0, stdout: "1\n" });
+    expect(await psql(`${HOSTED} --write -At -c "select 1"`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/made others wait too often. The database opens the next one in \d+ seconds/),
+    });
   },
   240_000,
 );
