@@ -65,15 +65,18 @@ export class PsqlBlockGuard {
     const options = { max: 1, statement_timeout_ms: STATEMENT_MS, application_name, log };
     await using sql = createPgPool({ dsn, ...options });
     const seen = new Map<string, Seen>();
-    while (!signal.aborted) {
-      let pause = LOOK_MS;
+    // most sessions end before they are looked at
+    let pause = LOOK_MS;
+    for (;;) {
+      await sleep(pause, undefined, { signal, ref: false }).catch(() => undefined);
+      if (signal.aborted) return;
       try {
         await this.#look(sql, seen);
+        pause = LOOK_MS;
       } catch (error) {
         pause = AGAIN_MS;
         if (!signal.aborted) log.warn({ err: error }, "connections that others wait for were not ended");
       }
-      await sleep(pause, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
