@@ -27,8 +27,8 @@ export interface PsqlBlockGuardDeps {
   readonly application_name: string;
   readonly limits: BlockLimits;
   readonly log: Logger;
-  /** Called with connections that are ended, again for those that are slow to end. */
-  onEnded(blocking: readonly BlockingTransaction[]): void;
+  /** Called before connections are ended, again for those that are slow to end. */
+  onEnd(blocking: readonly BlockingTransaction[]): void;
 }
 
 interface Seen {
@@ -81,10 +81,10 @@ export class PsqlBlockGuard {
   }
 
   async #look(sql: SqlPool, seen: Map<string, Seen>): Promise<void> {
-    const { database, limits, log, onEnded } = this.#deps;
+    const { database, limits, log, onEnd } = this.#deps;
     const found = await findBlockingTransactions(sql, database);
     const now = performance.now();
-    const ended: BlockingTransaction[] = [];
+    const ending: BlockingTransaction[] = [];
     for (const one of found) {
       if (mayBlock(one, limits)) {
         seen.delete(one.id);
@@ -96,11 +96,14 @@ export class PsqlBlockGuard {
       if (now - known.first_at < limits.blocking_ms) continue;
       // one that is slow to end is ended again
       known.first_at = now;
+      ending.push(one);
+    }
+    // its client may close the session as soon as the connection ends
+    if (ending.length > 0) onEnd(ending);
+    for (const one of ending) {
       await endTransaction(sql, one);
       log.info({ user: one.user }, "a connection that others waited for was ended");
-      ended.push(one);
     }
-    if (ended.length > 0) onEnded(ended);
     for (const [id, { last_at: at }] of seen) if (now - at > FORGET_MS) seen.delete(id);
   }
 }

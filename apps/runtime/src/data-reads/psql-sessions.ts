@@ -101,8 +101,8 @@ export class PsqlSessions implements AsyncDisposable {
     this.#deps = deps;
     this.#lost = new LostBackends(deps.log);
     const { application_name, block_limits: limits = BLOCK_LIMITS, database, log } = deps;
-    const onEnded = (ended: readonly BlockingTransaction[]) => this.#countBlocks(ended);
-    this.#blocks = new PsqlBlockGuard({ application_name, database, limits, log, onEnded });
+    const onEnd = (ending: readonly BlockingTransaction[]) => this.#countBlocks(ending);
+    this.#blocks = new PsqlBlockGuard({ application_name, database, limits, log, onEnd });
   }
 
   /** Name of the database in PostgreSQL. */
@@ -245,14 +245,14 @@ export class PsqlSessions implements AsyncDisposable {
     }
   }
 
-  /** Ends the sessions whose connections were ended too often. Connections that were ended together count once. */
-  #countBlocks(ended: readonly BlockingTransaction[]): void {
+  /** Ends the sessions whose connections are ended too often. Connections that are ended together count once. */
+  #countBlocks(ending: readonly BlockingTransaction[]): void {
     const { log } = this.#deps;
     const callers = new Set<string>();
     for (const session of [...this.#open.values()]) {
       const { blocking, caller, user } = session;
       // a connection that is slow to end counts once
-      const own = ended.filter((one) => one.user === user && !blocking.has(one.connection));
+      const own = ending.filter((one) => one.user === user && !blocking.has(one.connection));
       if (own.length === 0) continue;
       for (const { connection } of own) blocking.add(connection);
       session.blocks += 1;

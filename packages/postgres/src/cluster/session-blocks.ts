@@ -41,13 +41,16 @@ export async function findBlockingTransactions(
 ): Promise<readonly BlockingTransaction[]> {
   const prefix = `${SESSION_PREFIX}${digitsOf(database)}_`;
   // most often no one waits, and the locks are not read
+  const first = await sql.query({
+    text: `select pid from pg_stat_activity where ${WAITS} and not starts_with(usename, $1) limit 1`,
+    values: [prefix],
+  });
+  if (first.rows.length === 0) return [];
   const waiting = await sql.query({
     text: `select coalesce(w.leader_pid, w.pid), starts_with(w.usename, $1),
         array_to_string(pg_blocking_pids(w.pid), ' '), case when l.locktype = 'relation' then l.relation end,
         l.locktype in ('relation', 'virtualxid') and l.mode not in (${OF_ROWS})
-      from (select * from pg_stat_activity where ${WAITS}
-        and (select exists (select from pg_stat_activity where ${WAITS} and not starts_with(usename, $1))) offset 0) as w
-        join pg_locks as l on l.pid = w.pid and not l.granted`,
+      from (select * from pg_stat_activity where ${WAITS}) as w join pg_locks as l on l.pid = w.pid and not l.granted`,
     values: [prefix],
   });
   const waits = waiting.rows.map(([pid, isSession, blockers, table, isChange]) => ({
