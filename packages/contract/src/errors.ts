@@ -39,6 +39,7 @@ export const ERRORS = {
   commit_unknown: { status: 503, title: "The connection broke before the outcome was known" },
   disk_full: { status: 507, title: "The disk is full" },
   overloaded: { status: 503, title: "Too many requests are waiting" },
+  psql_paused: { status: 429, title: "The caller's psql sessions made others wait too often" },
   // media
   media_invalid: { status: 422, title: "The media file is not valid" },
   media_too_large: { status: 413, title: "The media file is too large" },

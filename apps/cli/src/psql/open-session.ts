@@ -4,7 +4,13 @@ import { pipeline } from "node:stream/promises";
 import type { Fetched } from "@appdb/contract/clients/client";
 import { AppError, appError } from "@appdb/contract/errors";
 import type { Target } from "@appdb/contract/names";
-import { PSQL_BLOCKS, type PsqlEnd, type PsqlLine, type PsqlSessionLine } from "@appdb/contract/routes/psql";
+import {
+  PSQL_BLOCKS,
+  PSQL_PAUSE_MINUTES,
+  type PsqlEnd,
+  type PsqlLine,
+  type PsqlSessionLine,
+} from "@appdb/contract/routes/psql";
 import { fatalResponse } from "@appdb/system/network/postgres-errors";
 import type { Context } from "../context.ts";
 import { readStartup } from "./read-startup.ts";
@@ -15,7 +21,7 @@ const BYTES = { "content-type": "application/octet-stream" };
 const REASONS: Readonly<Record<PsqlEnd, string>> = {
   time: "it was open for the longest time",
   idle: "it was idle for too long",
-  blocking: `its locks made others wait ${PSQL_BLOCKS} times`,
+  blocking: `locks of your sessions made others wait ${PSQL_BLOCKS} times`,
   disk_full: "the database takes no more writes",
   stopped: "the database stopped",
   revoked: "the key or sign-in was removed, or may no longer use the database",
@@ -111,7 +117,8 @@ async function firstLine(lines: AsyncIterator<PsqlLine>, target: Target): Promis
 async function endOf(lines: AsyncIterator<PsqlLine>, target: Target): Promise<Error> {
   try {
     for (let next = await lines.next(); next.done !== true; next = await lines.next()) {
-      if (next.value.event === "ended") return ended(target, REASONS[next.value.reason] ?? "the server ended it");
+      if (next.value.event === "ended")
+        return ended(target, REASONS[next.value.reason] ?? "the server ended it", next.value.reason);
     }
     return ended(target, "the connection to the server ended");
   } catch (error) {
@@ -119,10 +126,10 @@ async function endOf(lines: AsyncIterator<PsqlLine>, target: Target): Promise<Er
   }
 }
 
-function ended({ text }: Target, reason: string): AppError {
+function ended({ text }: Target, why: string, reason?: PsqlEnd): AppError {
   return appError("interrupted", {
-    detail: `The session of psql with ${text} ended: ${reason}.`,
-    hint: `Open another one: cli psql ${text}`,
+    detail: `The session of psql with ${text} ended: ${why}.`,
+    hint: `${reason === "blocking" ? `Wait ${PSQL_PAUSE_MINUTES} minutes, then open` : "Open"} another one: cli psql ${text}`,
   });
 }
 

@@ -11,7 +11,10 @@ const ALIVE_MS = 20_000;
 
 interface Opening<Params> {
   readonly params: Params;
-  readonly body: z.output<typeof psqlRequestSchema>;
+  readonly body: z.output<typeof psqlRequestSchema> & {
+    /** Missing on this machine, where everything belongs to one person. */
+    readonly caller?: string;
+  };
   readonly reply: FastifyReply;
 }
 
@@ -25,9 +28,9 @@ type Emit = (line: object) => void;
 
 /** The routes of sessions of psql, for each API that has them. */
 export function psqlHandlers<Params>(log: Logger, open: (params: Params) => Promise<PsqlSessions>) {
-  const openSession = async ({ body: { folder }, params, reply }: Opening<Params>, writes: boolean) => {
+  const openSession = async ({ body: { caller = "", folder }, params, reply }: Opening<Params>, writes: boolean) => {
     const sessions = await open(params);
-    const session = await sessions.open({ folder, writes });
+    const session = await sessions.open({ caller, folder, writes });
     return async (emit: Emit, signal: AbortSignal) => {
       const { ended, ends_at: endsAt, id, password, user } = session;
       const alive = setInterval(() => emit({ event: "alive" }), ALIVE_MS);

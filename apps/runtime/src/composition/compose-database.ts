@@ -236,6 +236,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     dsn: postgres.dsn(database),
     sql,
     superuser_dsn: postgres.superuserDsn(database),
+    application_name: POD_CONNECTIONS,
     sql_reads: sqlReads,
     log,
     admitWrites: () => disk.admit(),

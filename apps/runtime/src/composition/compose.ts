@@ -25,6 +25,7 @@ import { localCode } from "../data-reads/query-code.ts";
 import { QueryWorkers } from "../data-reads/query-workers.ts";
 import { maxRowBytes } from "../data-reads/row-bytes.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
+import { DAEMON_CONNECTIONS } from "../databases/connection-names.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { createMachineDisk, type MachineDisk, type MachineDiskInput } from "../databases/machine-disk.ts";
 import { type OpenDatabase, OpenDatabases } from "../databases/open-databases.ts";
@@ -124,7 +125,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     log,
     // several homes may share an external server, but each home has one daemon
     owner: `daemon of ${hostname()}:${home}`,
-    application_name: "appdb daemon",
+    application_name: DAEMON_CONNECTIONS,
     createRunner,
     ...(machineDisk === undefined ? {} : { admit: machineDisk.admit }),
     query_limits: config.limits,
@@ -194,7 +195,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
       dsn,
       sql,
       superuser_dsn: postgres.superuserDsn?.(name),
-      application_name: "appdb daemon",
+      application_name: DAEMON_CONNECTIONS,
       max_row_bytes: maxRowBytes(config.limits.result_bytes),
       limits: config.limits,
       log,
@@ -230,7 +231,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
         database: name,
         dsn,
         is_own_server: isOwnServer,
-        application_name: "appdb daemon",
+        application_name: DAEMON_CONNECTIONS,
         max_row_bytes: maxRowBytes(config.limits.result_bytes),
         limits: config.limits,
         log,
@@ -252,6 +253,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
         dsn,
         sql,
         superuser_dsn: postgres.superuserDsn?.(name),
+        application_name: DAEMON_CONNECTIONS,
         sql_reads: sqlReadsOf(database),
         log,
         admitWrites: async () => undefined,

@@ -16,6 +16,8 @@ const { app, bench, one, openSession, roles, sessions } = usePsqlBench({
   open: openTestApplication,
 });
 
+const READS = { caller: "", folder: "", writes: false };
+
 test("a session reads tables by their names, and its role is gone when it ends", async () => {
   {
     await using one = await openSession();
@@ -27,7 +29,7 @@ test("a session reads tables by their names, and its role is gone when it ends",
 });
 
 test("a session needs a folder of the database", async () => {
-  const open = (folder: string) => sessions().open({ folder, writes: false });
+  const open = (folder: string) => sessions().open({ caller: "", folder, writes: false });
   await expect(open("none")).rejects.toMatchObject({
     code: "folder_not_found",
     message: "The database has no folder none.",
@@ -146,24 +148,25 @@ describe("attacks on a session that reads", () => {
 });
 
 test("a fourth session at a time is refused, and one that ends makes room", async () => {
-  const opened = await Promise.all([1, 2, 3].map(() => sessions().open({ folder: "", writes: false })));
-  await expect(sessions().open({ folder: "", writes: false })).rejects.toMatchObject({ code: "overloaded" });
+  const opened = await Promise.all([1, 2, 3].map(() => sessions().open(READS)));
+  await expect(sessions().open(READS)).rejects.toMatchObject({ code: "overloaded" });
   for (const session of opened) await sessions().close(session);
-  await sessions().close(await sessions().open({ folder: "", writes: false }));
+  await sessions().close(await sessions().open(READS));
   await expect(sessions().connect(opened[0]?.id ?? "")).rejects.toMatchObject({ code: "not_found" });
 });
 
 test("roles of a crashed server are dropped, and those of open sessions stay", async () => {
-  const crashed = new PsqlSessions({
+  await using crashed = new PsqlSessions({
     database: bench().database,
     dsn: app().dsn,
     sql: app().sql,
     superuser_dsn: app().dsn,
+    application_name: "test",
     sql_reads: bench().reads,
     log: createSilentLog(),
     admitWrites: async () => undefined,
   });
-  await crashed.open({ folder: "", writes: false });
+  await crashed.open(READS);
   await using open = await openSession();
   expect(await roles()).toBe("2");
   sessions().collect();

@@ -9,26 +9,27 @@ import { letRoleWrite } from "@appdb/engine/data-queries/psql-writes";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { LostBackends } from "@appdb/postgres/client/lost-backends";
 import { listenerOf } from "@appdb/postgres/client/socket-dsn";
+import type { BlockingTransaction } from "@appdb/postgres/cluster/session-blocks";
 import {
   createSessionRole,
   dropOtherSessionRoles,
   dropSessionRole,
-  endBlockingConnections,
   endLongTransactions,
   ensureSessionGroup,
   ensureWriterRole,
   SESSION_PREFIX,
   writerName,
 } from "@appdb/postgres/cluster/session-role";
+import { type BlockLimits, PsqlBlockGuard } from "./psql-block-guard.ts";
+import { PsqlCallers } from "./psql-callers.ts";
 import { createPsqlGuard } from "./psql-guard.ts";
 import type { SqlReads } from "./sql-reads.ts";
 
 const PASSWORD_BYTES = 32;
 const ID_BYTES = 16;
 const WATCH_MS = 10_000;
-/** How often connections are looked for that others wait for, and how long these have waited. */
-const BLOCKING_MS = 2_000;
-const BLOCKING_SECONDS = 3;
+/** `running_ms` is the time that a statement has at the beginning of a session, and that of `cli query`. */
+const BLOCK_LIMITS: BlockLimits = { blocking_ms: 3_000, running_ms: 30_000 };
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
@@ -40,10 +41,20 @@ export interface PsqlSessionsDeps {
   readonly sql: SqlPool;
   /** Undefined for a PostgreSQL that is not ours. */
   readonly superuser_dsn: string | undefined;
+  readonly application_name: string;
   readonly sql_reads: Pick<SqlReads, "grant">;
   readonly log: Logger;
   /** Rejects while the database takes no writes. @throws disk_full */
   admitWrites(): Promise<void>;
+  /** For tests, which wait less. */
+  readonly block_limits?: BlockLimits;
+}
+
+export interface PsqlSessionInput {
+  /** Whose sessions count together when they make others wait. */
+  readonly caller: string;
+  readonly folder: string;
+  readonly writes: boolean;
 }
 
 export interface PsqlSession {
@@ -56,6 +67,7 @@ export interface PsqlSession {
 }
 
 interface Open extends PsqlSession {
+  readonly caller: string;
   readonly end: AbortController;
   readonly writes: boolean;
   readonly sockets: Set<Socket>;
@@ -80,13 +92,17 @@ export class PsqlSessions implements AsyncDisposable {
   #writable: number | undefined;
   /** Changes of the rights of a database's writers, which PostgreSQL refuses to make at the same time. */
   readonly #granting = new KeyedMutex();
-  #isFreeing = false;
-  #watching: readonly NodeJS.Timeout[] = [];
+  readonly #callers = new PsqlCallers();
+  readonly #blocks: PsqlBlockGuard;
+  #watching: NodeJS.Timeout | undefined;
   #collecting: NodeJS.Timeout | undefined;
 
   constructor(deps: PsqlSessionsDeps) {
     this.#deps = deps;
     this.#lost = new LostBackends(deps.log);
+    const { application_name, block_limits: limits = BLOCK_LIMITS, database, log } = deps;
+    const onEnd = (ending: readonly BlockingTransaction[]) => this.#countBlocks(ending);
+    this.#blocks = new PsqlBlockGuard({ application_name, database, limits, log, onEnd });
   }
 
   /** Name of the database in PostgreSQL. */
@@ -94,9 +110,10 @@ export class PsqlSessions implements AsyncDisposable {
     return this.#deps.database;
   }
 
-  /** @throws overloaded, postgres_unsupported, disk_full, folder_not_found, database_unavailable */
-  async open({ folder, writes }: { readonly folder: string; readonly writes: boolean }): Promise<PsqlSession> {
+  /** @throws psql_paused, overloaded, postgres_unsupported, disk_full, folder_not_found, database_unavailable */
+  async open({ caller, folder, writes }: PsqlSessionInput): Promise<PsqlSession> {
     const { admitWrites, database, sql, sql_reads: sqlReads } = this.#deps;
+    this.#callers.admit(caller);
     if (this.#open.size + this.#opening >= limits.PSQL_SESSIONS) throw tooManySessions();
     this.#opening += 1;
     try {
@@ -122,6 +139,7 @@ export class PsqlSessions implements AsyncDisposable {
       const id = randomBytes(ID_BYTES).toString("hex");
       const session: Open = {
         id,
+        caller,
         user,
         password,
         writes,
@@ -135,10 +153,8 @@ export class PsqlSessions implements AsyncDisposable {
         blocks: 0,
       };
       this.#open.set(id, session);
-      if (this.#watching.length === 0) {
-        const free = setInterval(() => void this.#freeOthers(), BLOCKING_MS).unref();
-        this.#watching = [setInterval(() => void this.#watch(), WATCH_MS).unref(), free];
-      }
+      this.#watching ??= setInterval(() => void this.#watch(), WATCH_MS).unref();
+      this.#blocks.start(dsn);
       return session;
     } finally {
       this.#opening -= 1;
@@ -179,8 +195,9 @@ export class PsqlSessions implements AsyncDisposable {
     session.end.abort(why);
     for (const socket of session.sockets) socket.destroy();
     if (this.#open.size === 0) {
-      for (const timer of this.#watching) clearInterval(timer);
-      this.#watching = [];
+      clearInterval(this.#watching);
+      this.#watching = undefined;
+      this.#blocks.stop();
     }
     await dropSessionRole(this.#superuser(), session.user, this.#lost);
   }
@@ -228,32 +245,24 @@ export class PsqlSessions implements AsyncDisposable {
     }
   }
 
-  async #freeOthers(): Promise<void> {
-    // the end of a session can take longer than the interval
-    if (this.#isFreeing) return;
-    this.#isFreeing = true;
-    const { database, log } = this.#deps;
-    try {
-      const ended = await endBlockingConnections(this.#superuser(), database, BLOCKING_SECONDS);
-      if (ended.length > 0) log.info({ ended: ended.length }, "connections that others waited for ended");
-      for (const session of [...this.#open.values()]) {
-        // a connection that is slow to end counts once
-        const own = ended.filter(({ id, user }) => user === session.user && !session.blocking.has(id));
-        if (own.length === 0) continue;
-        for (const { id } of own) session.blocking.add(id);
-        session.blocks += 1;
-        if (session.blocks < limits.PSQL_BLOCKS) continue;
-        log.info(
-          { user: session.user, blocks: session.blocks },
-          "a session of psql ended: others waited for its locks",
-        );
-        await this.close(session, "blocking");
-      }
-    } catch (error) {
-      // the next run tries again, and a role whose drop failed is collected later
-      log.warn({ err: error }, "connections that others wait for were not ended");
-    } finally {
-      this.#isFreeing = false;
+  /** Ends the sessions whose connections are ended too often. Connections that are ended together count once. */
+  #countBlocks(ending: readonly BlockingTransaction[]): void {
+    const { log } = this.#deps;
+    const callers = new Set<string>();
+    for (const session of [...this.#open.values()]) {
+      const { blocking, caller, user } = session;
+      // a connection that is slow to end counts once
+      const own = ending.filter((one) => one.user === user && !blocking.has(one.connection));
+      if (own.length === 0) continue;
+      for (const { connection } of own) blocking.add(connection);
+      session.blocks += 1;
+      if (!callers.has(caller)) this.#callers.count(caller);
+      callers.add(caller);
+      if (session.blocks >= limits.PSQL_BLOCKS) this.#callers.pause(caller);
+      if (!this.#callers.isPaused(caller)) continue;
+      log.info({ user, blocks: session.blocks }, "a session of psql ended: others waited for its locks");
+      // a role whose drop failed is collected later
+      this.close(session, "blocking").catch((error: unknown) => log.warn({ err: error }, "a session was not ended"));
     }
   }
 

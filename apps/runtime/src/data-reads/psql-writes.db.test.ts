@@ -98,7 +98,7 @@ describe("a session that writes", () => {
 
   test("is refused while the disk is full, and writes of others need no trigger", async () => {
     bench().fillDisk(true);
-    await expect(sessions().open({ folder: "", writes: true })).rejects.toThrow("full");
+    await expect(sessions().open({ caller: "", folder: "", writes: true })).rejects.toThrow("full");
     bench().fillDisk(false);
     await app().post("/docs", [{ id: 30, title: "thirty" }]);
     expect(await one("select concat(loud, _errors) from docs where id = 30")).toBe("THIRTY");

@@ -1,4 +1,6 @@
 /** Application name of the pod's own connections. Other connections keep the database awake. */
 export const POD_CONNECTIONS = "appdb pod";
+/** Application name of the daemon's connections. */
+export const DAEMON_CONNECTIONS = "appdb daemon";
 /** Prefix of the application names of services. Services stay connected and report their own use. */
 export const SERVICE_CONNECTIONS = "appdb service";

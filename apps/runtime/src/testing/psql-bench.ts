@@ -4,6 +4,7 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
 import { digitsOf } from "@appdb/postgres/cluster/reader-role";
 import { SESSION_PREFIX } from "@appdb/postgres/cluster/session-role";
+import type { BlockLimits } from "../data-reads/psql-block-guard.ts";
 import { PsqlSessions } from "../data-reads/psql-sessions.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
 
@@ -55,6 +56,9 @@ const ROWS = [
   { id: 2, title: "two", price: 7.5 },
   { id: 3, title: "three", price: 50 },
 ];
+
+/** Tests wait less. A change waits for longer than this in sum. */
+const BLOCK_LIMITS: BlockLimits = { blocking_ms: 600, running_ms: 4_000 };
 
 interface BenchInput<App> {
   /** Of `APP`, with `ROWS` in docs. */
@@ -108,17 +112,17 @@ async function openPsqlBench<App extends { readonly dsn: string; readonly sql: S
 }: BenchInput<App>) {
   await app.sql.query({ text: "create table unlisted (a int)" });
   const database = new URL(app.dsn).pathname.slice(1);
-  const common = { database, dsn: app.dsn, sql: app.sql, superuser_dsn: app.dsn, log };
+  const common = { database, dsn: app.dsn, sql: app.sql, superuser_dsn: app.dsn, application_name: "test", log };
   const reads = new SqlReads({
     ...common,
     max_row_bytes: DEFAULT_LIMITS.result_bytes,
-    application_name: "test",
     limits: DEFAULT_LIMITS,
   });
   let isFull = false;
   const sessions = new PsqlSessions({
     ...common,
     sql_reads: reads,
+    block_limits: BLOCK_LIMITS,
     admitWrites: async () => {
       if (isFull) throw new Error("full");
     },
@@ -137,8 +141,8 @@ async function openPsqlBench<App extends { readonly dsn: string; readonly sql: S
     roles: () =>
       one(`select count(*) from pg_roles where starts_with(rolname, '${SESSION_PREFIX}${digitsOf(database)}_')`),
     /** Opens a session, and runs statements in it as psql would: each on its own, with the settings that an attacker chooses. */
-    async openSession(writes = false, folder = "") {
-      const session = await sessions.open({ folder, writes });
+    async openSession(writes = false, folder = "", caller = "person 1") {
+      const session = await sessions.open({ caller, folder, writes });
       const dsn = withLogin(app.dsn, { user: session.user, password: session.password });
       const pool = createPgPool({ dsn, max: 1, application_name: "test", log });
       return {

@@ -31,6 +31,8 @@ export const POD_API = defineApi(POD_ROUTES, {
   treeUse: { body: pod.podTreeUseSchema, status: 204 },
   ...DATA_SCHEMAS,
   ...PSQL_SCHEMAS,
+  psqlRead: { ...PSQL_SCHEMAS.psqlRead, body: pod.podPsqlRequestSchema },
+  psqlWrite: { ...PSQL_SCHEMAS.psqlWrite, body: pod.podPsqlRequestSchema },
   ...TABLE_CHANGE_SCHEMAS,
   tableChange: { body: pod.podTableChangeRequestSchema, answer: tableChangedSchema },
   ...PROGRAM_SCHEMAS,

@@ -4,6 +4,7 @@ import { manifestSchema } from "../manifest.ts";
 import { recomputeBodySchema } from "./control-work.ts";
 import { queryQuestionSchema } from "./local.ts";
 import { programCodeSchema } from "./programs.ts";
+import { psqlRequestSchema } from "./psql.ts";
 import { tableChangeRequestSchema } from "./table-changes.ts";
 
 /** Bodies of a database pod's API (pod-paths.ts). */
@@ -28,6 +29,12 @@ export const podManifestRequestSchema = z.strictObject({
   files: digest,
 });
 export type PodManifestRequest = z.infer<typeof podManifestRequestSchema>;
+
+export const podPsqlRequestSchema = z.strictObject({
+  ...psqlRequestSchema.shape,
+  /** The person or key whose sessions count together. */
+  caller: z.string().max(200).default(""),
+});
 
 /** A project file that the application imported, including app.py, by its path from the root. */
 export const importedFileSchema = z.object({ path: z.string(), digest });

@@ -14,6 +14,8 @@ export const PSQL_IDLE_MINUTES = 30;
 export const PSQL_TRANSACTION_MINUTES = 10;
 /** A session ends when its connections were ended so many times because others waited for their locks. */
 export const PSQL_BLOCKS = 3;
+/** A caller whose session ended so opens no other one for so many minutes. So many blocks within them end one too. */
+export const PSQL_PAUSE_MINUTES = 10;
 /** The longest message of the protocol in bytes, with the parameters of a statement or rows of COPY. */
 export const PSQL_MESSAGE_BYTES = 16_000_000;
 /** The longest statement in bytes. Rows of COPY do not count. */

@@ -139,34 +139,6 @@ export async function endLongTransactions(dsn: string, database: string, minutes
   });
 }
 
-export interface BlockingConnection {
-  /** The role of its session. */
-  readonly user: string;
-  /** Identifies the connection: PostgreSQL gives process ids again. */
-  readonly id: string;
-}
-
-/** Ends connections of sessions that others, not sessions themselves, have waited for, and returns them. */
-export async function endBlockingConnections(
-  dsn: string,
-  database: string,
-  seconds: number,
-): Promise<readonly BlockingConnection[]> {
-  return await withClient(dsn, async (client) => {
-    const { rows } = await client.query<BlockingConnection>(
-      `select found.usename as user, concat(pid, ' ', backend_start) as id, pg_terminate_backend(pid) from (
-         select distinct b.pid, b.usename, b.backend_start from pg_locks l
-           join pg_stat_activity w on w.pid = l.pid
-           cross join lateral unnest(pg_blocking_pids(l.pid)) as blocking
-           join pg_stat_activity b on b.pid = blocking
-         where not l.granted and l.waitstart < now() - make_interval(secs => $2) and w.datname = current_database()
-           and not starts_with(w.usename, $1) and starts_with(b.usename, $1)) as found`,
-      [`${SESSION_PREFIX}${digitsOf(database)}_`, seconds],
-    );
-    return rows.map(({ id, user }) => ({ user, id }));
-  });
-}
-
 async function dropWith(client: Client, name: string, lost: Pick<LostBackends, "add">): Promise<void> {
   const { rowCount } = await client.query("select from pg_roles where rolname = $1", [name]);
   if (rowCount === 0) return;

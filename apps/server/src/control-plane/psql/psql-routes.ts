@@ -2,6 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import { PSQL_IDLE_MINUTES, PSQL_SESSIONS_OF_ORG, type PsqlLine, psqlLineSchema } from "@appdb/contract/routes/psql";
 import type { FastifyReply } from "fastify";
 import { doneBy, type RecordEvent } from "../../audit/event.ts";
+import type { Principal } from "../../audit/principal.ts";
 import { checkDocument, type PodClient, podClient, podUnreachable } from "../../pods/pod-client.ts";
 import type { Call, ControlRoutes } from "../../requests/checked-route.ts";
 import type { LineStreams, StreamEnd } from "../../requests/line-streams.ts";
@@ -25,7 +26,8 @@ export function addPsqlRoutes(routes: ControlRoutes, deps: PsqlRouteDeps): void 
     using _one = sessions.enter(org.id, org.name);
     const leaving = new AbortController();
     reply.raw.once("close", () => leaving.abort());
-    const lines = checkedLines(found, podClient(found.pod).lines(name, { body }, leaving.signal));
+    const asked = { ...body, caller: callerOf(principal) };
+    const lines = checkedLines(found, podClient(found.pod).lines(name, { body: asked }, leaving.signal));
     // before the answer begins: the pod may refuse
     const first = await lines.next();
     if (first.done === true) throw podUnreachable(found.pod.uri);
@@ -54,6 +56,11 @@ export function addPsqlRoutes(routes: ControlRoutes, deps: PsqlRouteDeps): void 
     const { body } = await tunnel.open("psqlConnect", { params: { session }, sent: request.raw }, options);
     await carryDown(body, reply);
   });
+}
+
+/** Keys that act as a person count as that person. */
+function callerOf({ key, user_id: userId }: Principal): string {
+  return userId === null ? `key ${key?.id ?? ""}` : `person ${userId}`;
 }
 
 async function carryDown(body: NodeJS.ReadableStream & { destroy(): unknown }, reply: FastifyReply): Promise<void> {

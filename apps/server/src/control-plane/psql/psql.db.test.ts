@@ -40,9 +40,10 @@ test("a session comes from the pod, and the audit log says who opened which", as
         .map((line) => JSON.parse(line)),
     ).toEqual([SESSION, { event: "ended", reason: "idle" }]);
   }
+  const caller = expect.stringMatching(/^person ./);
   expect(setup.pod.asked.map(({ body, route }) => [route, JSON.parse(body)])).toEqual([
-    ["POST /v1/psql", { folder: "reports" }],
-    ["POST /v1/psql/write", { folder: "reports" }],
+    ["POST /v1/psql", { folder: "reports", caller }],
+    ["POST /v1/psql/write", { folder: "reports", caller }],
   ]);
   const events = await server.ask("eventList", { as: setup.member, params: { org: setup.org.name } } as never);
   expect(events.text).toContain('"database.psql"');
