@@ -49,7 +49,7 @@ test("a client that left before its signal was made is noticed at once", async (
   server.close();
 });
 
-test("a body that its client cut is no failure, also below another error", () => {
+test("a cut body means that the client left, also as a cause", () => {
   const cut = Object.assign(new Error("aborted"), { code: "ECONNRESET" });
   const tunnel = new Error("The database does not answer.", { cause: cut });
   expect([cut, tunnel].map((error) => wasLeft({ raw: { destroyed: true } }, error))).toEqual([true, true]);

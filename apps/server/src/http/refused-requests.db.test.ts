@@ -37,7 +37,7 @@ test("refused requests are logged with the person", async () => {
   expect(refusals().at(-1)?.fields).toMatchObject({ code: "organization_not_found", caller: stranger.id });
 });
 
-test("a client that leaves during its body is no error", async () => {
+test("logs no error for a client that leaves during its body", async () => {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   await once(socket, "connect");

@@ -67,9 +67,7 @@ test.each(["/plain", "/docs"] as const)(
     const ended = answers.find(({ status }) => status === 408)?.text ?? "";
     expect(JSON.parse(ended)).toMatchObject({
       code: "request_timeout",
-      detail: expect.stringMatching(
-        /^The service waited \d+ seconds for rows of the request, .* Nothing was stored\.$/,
-      ),
+      detail: expect.stringMatching(/^The client kept the database waiting for \d+ seconds\. .* Nothing was stored\.$/),
       hint: expect.any(String),
       meta: { limit_s: 10 },
     });

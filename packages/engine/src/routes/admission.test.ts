@@ -3,7 +3,7 @@ import { Admission, type Slot } from "./admission.ts";
 
 const OPEN = new AbortController().signal;
 
-/** Work that runs until it is told to end. */
+/** Work that runs until `end`. */
 function work(admission: Admission) {
   let end = () => {};
   let slot: Slot | undefined;

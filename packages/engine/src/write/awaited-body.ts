@@ -2,15 +2,15 @@ import { appError } from "@appdb/contract/errors";
 import { blocksChange, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import type { Clock, SqlConnection } from "../ports.ts";
 
-/** A client may keep its request waiting for so long before others end it: requests for its slot, changes of its table. */
+/** Seconds that a client may keep its request waiting, while another request waits for its slot or a change for its table. */
 export const PATIENCE_S = { slot: 10, change: 3 } as const;
-/** What arrives makes good for waiting. A client at this pace is never slow. */
+/** Bytes that undo a second of waiting. A client that sends as fast as this is never slow. */
 export const STEADY_BYTES_PER_S = 100_000;
 const WATCH_MS = LOCK_TIMEOUT_MS;
-/** A process that was held up must not count that as the client's time: the rows may have arrived meanwhile. */
+/** The most that is counted at once. A process that was stopped for longer did not wait for its client. */
 const COUNTED_MS = 1_000;
 
-/** What ends a slow body, in its error. */
+/** Why a slow client ends. */
 type Reason = keyof typeof PATIENCE_S;
 
 export interface AwaitedBodyDeps {
@@ -19,15 +19,15 @@ export interface AwaitedBodyDeps {
   readonly sql: SqlConnection;
 }
 
-/** Only one request is to end for each that waits. */
+/** As `Admission` gives it. */
 interface Slot {
   claim(): boolean;
 }
 
 /**
  * A body that arrives while its request holds a slot, and then a transaction. A client that is slow ends with
- * `request_timeout` when a request waits for the slot, or a change of the table for the transaction. Nobody else's
- * time counts: not that of PostgreSQL, of Python, or of the queue.
+ * `request_timeout` when a request waits for the slot, or a change of the table for the transaction. Only the
+ * time of the client counts: not that of PostgreSQL, of Python, or of the queue.
  */
 export class AwaitedBody {
   readonly #deps: AwaitedBodyDeps;
@@ -69,7 +69,7 @@ export class AwaitedBody {
         isWaiting = false;
         if (step.done === true) return;
         this.#waitedMs = Math.max(0, this.#waitedMs - (step.value.length / STEADY_BYTES_PER_S) * 1_000);
-        // many short waits are one long one
+        // many short waits count as a long one
         if (this.#uncheckedMs >= WATCH_MS) await this.#check();
         yield step.value;
       }
@@ -135,14 +135,19 @@ export class AwaitedBody {
 
 function tooSlow(reason: Reason, waitedMs: number): Error {
   const seconds = Math.round(waitedMs / 1_000);
-  const waiting =
-    reason === "slot" ? "another request with many rows waits for its turn" : "a change of its table waits";
+  const [waiting, hint] = {
+    slot: [
+      "Another request with many rows waits for its turn.",
+      "Collect the rows first, then send the request again without pauses.",
+    ],
+    change: [
+      "A change of the table waits for the request.",
+      "Send the request again when the change is done, without pauses.",
+    ],
+  }[reason];
   return appError("request_timeout", {
-    detail: `The service waited ${seconds} seconds for rows of the request, and ${waiting}. Nothing was stored.`,
-    hint:
-      reason === "slot"
-        ? "Collect the rows first, then send the request again without pauses."
-        : "Send the request again when the change is done, without pauses.",
+    detail: `The client kept the database waiting for ${seconds} seconds. ${waiting} Nothing was stored.`,
+    hint,
     meta: { waited_s: seconds, limit_s: PATIENCE_S[reason] },
   });
 }
