@@ -18,8 +18,10 @@ import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
 import { MAX_READS } from "@appdb/engine/data-queries/run-query";
 import { MAX_STATEMENTS } from "@appdb/engine/data-queries/run-sql";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
+import { MANY_ROWS } from "@appdb/engine/routes/route-context";
 import { MAX_INDEX_COLUMNS } from "@appdb/engine/schema/index-columns";
 import { MAX_VIEW_COLUMNS, MAX_VIEW_DEPTH } from "@appdb/engine/views/order-views";
+import { PATIENCE_S, STEADY_BYTES_PER_S } from "@appdb/engine/write/awaited-body";
 import { MAX_UPDATE_ATTEMPTS } from "@appdb/engine/write/row-updater";
 import { MAX_MEMBERS } from "@appdb/http/value-bounds";
 import { READER_TEMP_MB } from "@appdb/postgres/cluster/reader-role";
@@ -56,12 +58,15 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     CHUNK_BYTES,
     CONCURRENT_ROWS,
     KEEP_ENDED_JOBS_DAYS,
+    MANY_ROWS,
     MAX_READS,
     MAX_STATEMENTS,
+    PATIENCE_S,
     PROGRAM_LEASE_SECONDS,
     PROGRAM_LIMITS,
     READER_TEMP_MB,
     SQL_CHARACTERS,
+    STEADY_BYTES_PER_S,
     PSQL_SESSIONS: psql.PSQL_SESSIONS,
     PSQL_SESSIONS_OF_ORG: psql.PSQL_SESSIONS_OF_ORG,
     PSQL_CONNECTIONS: psql.PSQL_CONNECTIONS,

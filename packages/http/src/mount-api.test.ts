@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from "node:net";
 import { Readable } from "node:stream";
 import fastify from "fastify";
 import { expect, test } from "vitest";
-import { endOf, mountRoute } from "./mount-api.ts";
+import { endOf, mountRoute, wasLeft } from "./mount-api.ts";
 
 test("reports no failure when a client leaves a streamed response", async () => {
   const app = fastify();
@@ -47,4 +47,13 @@ test("a client that left before its signal was made is noticed at once", async (
   expect(early.aborted).toBe(true);
   expect(endOf({ raw }).aborted).toBe(true);
   server.close();
+});
+
+test("a cut body means that the client left, also as a cause", () => {
+  const cut = Object.assign(new Error("aborted"), { code: "ECONNRESET" });
+  const tunnel = new Error("The database does not answer.", { cause: cut });
+  expect([cut, tunnel].map((error) => wasLeft({ raw: { destroyed: true } }, error))).toEqual([true, true]);
+  expect(wasLeft({ raw: { destroyed: false } }, tunnel)).toBe(false);
+  const reset = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+  expect(wasLeft({ raw: { destroyed: true } }, reset)).toBe(false);
 });

@@ -1,3 +1,4 @@
+import { isCutBody } from "@appdb/contract/cut-body";
 import type { CheckedRoute, ParamOf, Parsed, Schema } from "@appdb/contract/routes/api";
 
 /** The parts of Fastify's requests and replies that a mount uses. Only apps depend on Fastify. */
@@ -75,6 +76,8 @@ export function endOf(reply: {
 /** Whether a request failed only because its client left, or because a stop closed its connection. */
 export function wasLeft(reply: { readonly raw: { readonly destroyed: boolean } }, error: unknown): boolean {
   if (!reply.raw.destroyed) return false;
-  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause.name === "AbortError") return true;
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (cause.name === "AbortError" || isCutBody(cause)) return true;
+  }
   return false;
 }

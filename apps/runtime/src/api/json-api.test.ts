@@ -33,6 +33,23 @@ test("logs no error for a request whose client left", async () => {
   expect(await logOfLeft((cause) => new Error("The program was stopped.", { cause }))).toEqual(left);
 });
 
+test("logs no error for a body that its client cut", async () => {
+  const log = createSilentLog();
+  const app = createJsonApi({ log, name: "daemon", close: "all", authorize: () => undefined });
+  app.post("/", async () => ({}));
+  const sent = request(await app.listen({ port: 0, host: "127.0.0.1" }), {
+    method: "POST",
+    headers: { "content-type": "application/json", "content-length": "20" },
+  });
+  sent.on("error", () => undefined);
+  const arrived = once(app.server, "request");
+  sent.write('{"a"');
+  await arrived;
+  sent.destroy();
+  await eventually(() => expect(log.lines).toMatchObject([{ level: "info", message: "the client of a request left" }]));
+  await app.close();
+});
+
 test("logs another error of a request whose client left", async () => {
   expect(await logOfLeft(() => new Error("broken"))).toEqual([["error", "a request failed"]]);
 });

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { connect } from "node:net";
+import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openServer, type TestServer } from "../testing/open-server.ts";
 import { makePeople, makePerson } from "../testing/people.ts";
@@ -32,4 +35,24 @@ test("refused requests are logged with the person", async () => {
   const asked = await server.ask("orgShow", { params: { org: org.name }, as: stranger });
   expect(asked.json).toMatchObject({ code: "organization_not_found" });
   expect(refusals().at(-1)?.fields).toMatchObject({ code: "organization_not_found", caller: stranger.id });
+});
+
+test("logs no error for a client that leaves during its body", async () => {
+  const { hostname, port } = new URL(server.url);
+  const socket = connect(Number(port), hostname);
+  await once(socket, "connect");
+  const head = [
+    `POST /v1/auth/sign-in/email HTTP/1.1`,
+    "host: x",
+    "content-type: application/json",
+    "content-length: 20",
+  ];
+  await new Promise((resolve) => socket.write(`${head.join("\r\n")}\r\n\r\n{"a"`, resolve));
+  socket.destroy();
+  await eventually(() =>
+    expect(server.log.lines.filter(({ message }) => message === "the client of a request left")).toMatchObject([
+      { level: "info", fields: { method: "POST", route: "/v1/auth/sign-in/email" } },
+    ]),
+  );
+  expect(server.log.lines.filter(({ level }) => level === "error")).toEqual([]);
 });

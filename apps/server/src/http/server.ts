@@ -106,10 +106,11 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     // not the URL, which may contain an invitation's token
     const { id: req, ip, method, principal } = request;
     const caller = principal?.key?.id ?? principal?.user_id ?? null;
-    const fields = { req, method, route: request.routeOptions.url, code: problem.code, ip, caller };
+    const who = { req, method, route: request.routeOptions.url, ip, caller };
+    const fields = { ...who, code: problem.code };
     // a database's full disk or store is its members' matter; that of the home is a problem of /health
     const isOurs = problem.status >= STATUS_CODES_OF_LOG && problem.status !== NO_ROOM;
-    if (wasLeft(reply, error)) deps.log.info(fields, "the client of a request left");
+    if (wasLeft(reply, error)) deps.log.info(who, "the client of a request left");
     else if (isOurs) deps.log.error({ ...fields, err: error }, "a request failed");
     else deps.log.info({ ...fields, status: problem.status }, "request refused");
     if (ERRORS[problem.code].status === TOO_MANY && typeof problem.meta?.["retry_after_s"] === "number") {

@@ -1,3 +1,4 @@
+import { isCutBody } from "@appdb/contract/cut-body";
 import { AppError, appError, type ErrorCode, toProblem } from "@appdb/contract/errors";
 import { type Logger, SqlError } from "../ports.ts";
 
@@ -40,11 +41,6 @@ const AGAIN_HEADERS = { ...PROBLEM_HEADERS, "retry-after": "1" } as const;
 /** One line: the source of such an error is known, and there may be thousands of them. */
 function causeOf({ cause }: AppError): { readonly cause?: string } {
   return cause instanceof Error ? { cause: cause.message } : {};
-}
-
-/** Whether the body of a request ended before its end: Node's error when the client disconnects. */
-function isCutBody(error: unknown): boolean {
-  return error instanceof Error && error.message === "aborted" && "code" in error && error.code === "ECONNRESET";
 }
 
 /** Errors of the application's own code. The request is not the cause, and a person must look. */

@@ -1,13 +1,11 @@
 import { appError } from "@appdb/contract/errors";
-import { LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
+import { blocksChange, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import type { SqlConnection } from "../ports.ts";
 
 /** A client may keep a read waiting for so long in sum before changes of the schema end it. */
 const PATIENCE_MS = 1_000;
 /** A change waits for a lock for `LOCK_TIMEOUT_MS` at a time, then tries again for seconds. */
 const WATCH_MS = LOCK_TIMEOUT_MS;
-const IS_BLOCKING =
-  "select exists (select from pg_catalog.pg_locks where not granted and locktype = 'relation' and $1::int = any (pg_catalog.pg_blocking_pids(pid)))";
 
 /** Ends a read that waits for its client while a change of the schema waits for the read. */
 export class SlowReader {
@@ -27,7 +25,7 @@ export class SlowReader {
     let timer: NodeJS.Timeout | undefined;
     const blocking = new Promise<never>((_resolve, reject) => {
       const watch = () => {
-        this.#isBlocking().then((is) => {
+        blocksChange(this.#sql, this.#process).then((is) => {
           if (is) reject(tooSlow());
           else timer &&= setTimeout(watch, WATCH_MS);
         }, reject);
@@ -41,11 +39,6 @@ export class SlowReader {
       timer = undefined;
       this.#waited += performance.now() - began;
     }
-  }
-
-  async #isBlocking(): Promise<boolean> {
-    const { rows } = await this.#sql.query({ text: IS_BLOCKING, values: [this.#process] });
-    return rows[0]?.[0] === "t";
   }
 }
 

@@ -20,6 +20,7 @@ import { splitFrames } from "../rows/split-frames.ts";
 import { splitLines } from "../rows/split-lines.ts";
 import { type ColumnReader, compileColumnReader } from "../rows/stored-columns.ts";
 import type { RowReader } from "../rows/validate-row.ts";
+import { AwaitedBody } from "../write/awaited-body.ts";
 import type { BulkSteps, BulkWriter } from "../write/bulk-writer.ts";
 import { LINES_TYPE, RowsAnswer } from "./rows-answer.ts";
 
@@ -122,10 +123,12 @@ export class InsertMany {
     once?: Once,
   ): Promise<RouteAnswer> {
     const { readFor, route, layout, render, given } = this.#input;
-    const { admission } = this.#context;
+    const { admission, deps } = this.#context;
     const limits = this.#limits;
     const signal = request.signal ?? new AbortController().signal;
-    const source = this.#textsOf(request, stream, once);
+    // with a key, the body has arrived
+    const body = stream === undefined || once !== undefined ? undefined : new AwaitedBody(deps, stream);
+    const source = this.#textsOf(request, body?.read() ?? stream, once);
     const rows = takenInBatches(readRows(source, readFor(request.caller), limits), given);
     const failed = new FailedCells(layout);
     const form = {
@@ -137,6 +140,7 @@ export class InsertMany {
     const answer = new RowsAnswer(form, this.#context.openSpool());
     let storedAnswer: KeptAnswer | undefined;
     const steps: BulkSteps = {
+      body,
       afterWrite: async (batch) => {
         if (route.on_error === "ignore" && batch.columns === undefined) failed.count(batch.rows);
         await answer.add(batch);
@@ -148,7 +152,10 @@ export class InsertMany {
       },
     };
     try {
-      await admission.run(signal, () => this.#writer.store(rows, steps, signal));
+      await admission.run(signal, (slot) => {
+        body?.holdSlot(slot);
+        return this.#writer.store(rows, steps, signal);
+      });
       return storedAnswer ?? (await answer.finish(failed.headers()));
     } catch (error) {
       await answer[Symbol.asyncDispose]();

@@ -1,11 +1,18 @@
 import { appError } from "@appdb/contract/errors";
 
+/** The place of running work. */
+export interface Slot {
+  /** Whether work waits that no ending one makes room for yet. Then the caller must end. */
+  claim(): boolean;
+}
+
 /** Limits concurrent work; the rest waits in a queue. */
 export class Admission {
   readonly #max: number;
   readonly #maxWaiting: number;
   readonly #what: string;
   readonly #waiting: (() => void)[] = [];
+  readonly #ending = new Set<Slot>();
   #taken = 0;
 
   /** `what`: the work for people, in the plural. */
@@ -16,16 +23,24 @@ export class Admission {
   }
 
   /** Runs `work` when a slot is free. @throws overloaded when too many wait; the signal's reason while it waits */
-  async run<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  async run<T>(signal: AbortSignal, work: (slot: Slot) => Promise<T>): Promise<T> {
     if (this.#taken < this.#max) this.#taken += 1;
     else await this.#wait(signal);
+    const slot: Slot = { claim: () => this.#claim(slot) };
     try {
-      return await work();
+      return await work(slot);
     } finally {
+      this.#ending.delete(slot);
       const next = this.#waiting.shift();
       if (next === undefined) this.#taken -= 1;
       else next();
     }
+  }
+
+  #claim(slot: Slot): boolean {
+    if (!this.#ending.has(slot) && this.#waiting.length <= this.#ending.size) return false;
+    this.#ending.add(slot);
+    return true;
   }
 
   #wait(signal: AbortSignal): Promise<void> {

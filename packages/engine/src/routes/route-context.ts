@@ -98,8 +98,8 @@ export interface EndpointsInput {
 }
 
 /** Requests with many rows that may store them at once. Each holds a connection to PostgreSQL for as long as its
- *  client sends. */
-const MANY_ROWS = { running: 2, waiting: 100 } as const;
+ *  client sends (`AwaitedBody`). */
+export const MANY_ROWS = { running: 2, waiting: 100 } as const;
 
 /** The shared state of the routes of one process: a writer per table, the queries, and the tables at its start. */
 export class RouteContext {

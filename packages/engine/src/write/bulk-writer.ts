@@ -8,6 +8,7 @@ import type { StoredColumns } from "../rows/stored-columns.ts";
 import { BinaryCopy, writeMade } from "../statements/copy-binary.ts";
 import { MARK_PENDING } from "../statements/insert-statement.ts";
 import { copyText } from "../statements/row-parameters.ts";
+import type { AwaitedBody } from "./awaited-body.ts";
 import { BatchComputer, placeOf } from "./batch-computer.ts";
 import type { ComputeStage } from "./compute-stage.ts";
 import { explainRefusal, isRolledBack, isRowRefusal, isShapeRefusal, undone } from "./sql-refusals.ts";
@@ -26,6 +27,8 @@ export interface BulkWriterInput {
 }
 
 export interface BulkSteps {
+  /** The source of the rows if it arrives while they are written. */
+  readonly body: AwaitedBody | undefined;
   /** Receives written rows in their order, with all their values, except of columns. The write may still be rolled
    *  back. */
   afterWrite(batch: RowBatch): Promise<void>;
@@ -91,6 +94,7 @@ export class BulkWriter {
         const progress = { has_begun: false };
         try {
           return await this.#deps.sql.transaction(async (connection) => {
+            using _held = steps.body?.holdTransaction(connection.process);
             await this.#begin(connection, version);
             progress.has_begun = true;
             const run: Run = { connection, version, copy: statements.copy(version), first, iterator, steps, signal };
