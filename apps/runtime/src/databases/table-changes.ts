@@ -88,7 +88,7 @@ export async function changeDatabase(
     runtime === null || isDry ? null : deps.runtimes.save(runtime, await appFileFor(deps, sql, change, code.functions));
   if (!isDry && change.change === "move_table") await prepareMove(deps, sql, change);
   const own: ChangeRequest = { ...request, runtime_id: runtimeId };
-  const changed = await changeTable({ sql, clock: deps.clock, log: deps.log }, own);
+  const changed = await changeTable({ sql, clock: deps.clock, log: deps.log }, own, signal);
   const [first] = changedTables(change);
   if (!isDry && first !== undefined && deps.onApplied !== undefined) {
     const tables = JSON.stringify((await loadCatalog(sql)).tables);

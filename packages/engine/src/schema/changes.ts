@@ -55,13 +55,14 @@ export async function describeChangesSince(sql: SqlConnection, version: number):
   return `${rows.map(([what]) => what).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
 }
 
-/** The changes of a table or folder, also those under its previous paths, or of all; the newest first. */
+/** The changes of a table, of a folder with its tables, or of all; also those under its previous paths; newest first. */
 export async function listHistory(
   sql: SqlConnection,
   { before = null, limit, table }: HistoryQuery,
 ): Promise<readonly HistoryEntry[]> {
   const entries = await readHistory(sql, { before, limit, table });
-  const moved = table === null ? undefined : entries.find((entry) => previousPath(entry) !== undefined);
+  // A table of a folder that has moved came from elsewhere: the folder has none of its earlier changes.
+  const moved = entries.find((entry) => entry.table === table && previousPath(entry) !== undefined);
   const previous = moved === undefined ? undefined : previousPath(moved);
   if (moved === undefined || previous === undefined) return entries;
   const own = entries.slice(0, entries.indexOf(moved) + 1);
@@ -95,7 +96,8 @@ async function readHistory(
   const { rows } = await sql.query({
     text: `select version, to_char(min(made_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), path,
         to_json(array_agg(change order by id)), min(made_by)
-      from appdb.changes where path is not null and ($1::text is null or path = $1)
+      from appdb.changes where path is not null
+          and ($1::text is null or path = $1 or starts_with(path, $1 || '/'))
         and ($3::bigint is null or version < $3)
       group by version, path order by version desc, min(id) desc limit $2::int`,
     values: [table, limit, before],
