@@ -161,7 +161,7 @@ function refuseFilling(table: CatalogTable, path: string | undefined): void {
   const names = shownNames(filling.map(({ name }) => shownColumn(table, name)));
   const which = names.length === 1 ? `The column ${names[0]}` : `The columns ${names.join(", ")}`;
   throw appError("invalid_request", {
-    detail: `${which} of ${table.name} ${names.length === 1 ? "is" : "are"} still computed for the first time. Nothing was recomputed.`,
+    detail: `${which} of ${path ?? table.name} ${names.length === 1 ? "is" : "are"} still computed for the first time. Nothing was recomputed.`,
     hint: `Wait for its job: cli jobs list ${path ?? "<target>"}`,
     meta: { table: table.name, column: first.name },
   });
