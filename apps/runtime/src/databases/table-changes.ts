@@ -24,6 +24,7 @@ import { folderSchema } from "@appdb/engine/target";
 import type * as z from "zod";
 import { checkDestinations } from "../media/check-destinations.ts";
 import { findPlace } from "./find-place.ts";
+import type { OpenDatabase } from "./open-databases.ts";
 import type { LocalSchemaDeps } from "./schema.ts";
 import { watchChange } from "./watch-change.ts";
 
@@ -33,7 +34,7 @@ type Request = z.output<typeof tableChangeRequestSchema>;
 
 export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" | "runtimes"> {
   /** Opens the database of a request. A new one is only made for a first table or folder; undefined: it is missing. */
-  open(isFirst: boolean): Promise<{ readonly sql: SqlPool; hold(): Disposable } | undefined>;
+  open(isFirst: boolean): Promise<Pick<OpenDatabase, "sql" | "creations" | "hold"> | undefined>;
   /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
   readonly uri: string;
   /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
@@ -81,14 +82,14 @@ export async function changeDatabase(
     ...(project === undefined ? {} : { project, isOtherProject: (one: string) => one !== project && existsSync(one) }),
   };
   if (database === undefined) return await planFirstChange({ ...request, runtime_id: null }, emptyCatalog());
-  const { hold, sql } = database;
+  const { creations, hold, sql } = database;
   using _held = hold();
   if (isDry && !(await hasCatalog(sql))) return await planFirstChange({ ...request, runtime_id: null }, emptyCatalog());
   const runtimeId =
     runtime === null || isDry ? null : deps.runtimes.save(runtime, await appFileFor(deps, sql, change, code.functions));
   if (!isDry && change.change === "move_table") await prepareMove(deps, sql, change);
   const own: ChangeRequest = { ...request, runtime_id: runtimeId };
-  const changed = await changeTable({ sql, clock: deps.clock, log: deps.log }, own, signal);
+  const changed = await changeTable({ creations, sql, clock: deps.clock, log: deps.log }, own, signal);
   const [first] = changedTables(change);
   if (!isDry && first !== undefined && deps.onApplied !== undefined) {
     const tables = JSON.stringify((await loadCatalog(sql)).tables);

@@ -124,7 +124,12 @@ async function previewTable(
       note = `the functions took longer than ${LONGEST_MS / 1000} s for ${SHOWN} rows`;
     } else if (first.cursor !== null && elapsed < QUICK_MS + STARTING_MS) {
       started = deps.clock.now();
-      const more = await sampleBatch({ ...sampler, wait_ms: TIMED_MS }, input, { cursor: first.cursor, limit: TIMED }, signal);
+      const more = await sampleBatch(
+        { ...sampler, wait_ms: TIMED_MS },
+        input,
+        { cursor: first.cursor, limit: TIMED },
+        signal,
+      );
       if (more.rows.length > 0) {
         elapsed = deps.clock.now() - started;
         timed = more.rows.length;

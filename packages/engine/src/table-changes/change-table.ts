@@ -22,6 +22,7 @@ import { otherProject } from "../schema/plan-views.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import type { Step } from "./change-step.ts";
+import type { Creations } from "./creations.ts";
 import { nameOf } from "./dependents.ts";
 import { folderOp, onlyChanged, opOf, planOf, tablePlan, withinDatabase } from "./describe-change.ts";
 import { jobsOfSameChange, tablesPlannedAgainst } from "./earlier-jobs.ts";
@@ -73,7 +74,7 @@ export interface Creating {
  * schema_lock_timeout, disk_full
  */
 export async function changeTable(
-  deps: ApplyDeps,
+  deps: ApplyDeps & { readonly creations?: Creations },
   request: ChangeRequest,
   signal?: AbortSignal,
 ): Promise<ChangedTables> {
@@ -81,16 +82,13 @@ export async function changeTable(
   const once = async (sql: SqlConnection): Promise<ChangedTables | undefined> => {
     const catalog = await loadCatalog(sql);
     if (await isBeingUndone(sql, tablesPlannedAgainst(request, catalog))) return undefined;
+    if (await deps.creations?.areEnding(sql, request.change)) return undefined;
     return await run(sql, request, catalog, await listFolders(sql));
   };
   if (request.dry_run) return await afterUndo(() => once(deps.sql), signal);
   const next_step = "End long transactions on the table, then make the change again.";
-  return await afterUndo(() => {
-    return changeWhenFree(deps, { target: request.database, next_step }, async (sql) => {
-      await lockCatalog(sql);
-      return await once(sql);
-    });
-  }, signal);
+  const locked = (sql: SqlConnection) => lockCatalog(sql).then(() => once(sql));
+  return await afterUndo(() => changeWhenFree(deps, { target: request.database, next_step }, locked), signal);
 }
 
 /** Plans a change of a database that has no catalog yet. @throws the errors of `planChange`, app_invalid */

@@ -6,7 +6,8 @@ import { aColumn, aComputed, aManifest, anIndex, aTable, call, col, lit } from "
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";
-import { changeTable } from "./change-table.ts";
+import { type ChangeRequest, changeTable, endCreation } from "./change-table.ts";
+import { Creations } from "./creations.ts";
 
 const bench = useJobsBench();
 
@@ -20,12 +21,17 @@ afterEach(async () => {
   await sql[Symbol.asyncDispose]();
 });
 
-function change(asked: Readonly<Record<string, unknown>>, signal?: AbortSignal) {
+const creations = new Creations();
+const deps = () => ({ sql, creations, clock: { now: Date.now }, log: createSilentLog() });
+
+function requestOf(asked: Readonly<Record<string, unknown>>): ChangeRequest {
   const code = { functions: [], resource_pools: [], runtime_id: null };
   const parsed = tableChangeSchema.parse(asked) as TableChange;
-  const request = { ...code, change: parsed, database: "main", on_error: "abort", dry_run: false } as const;
-  return changeTable({ sql, clock: { now: Date.now }, log: createSilentLog() }, request, signal);
+  return { ...code, change: parsed, database: "main", on_error: "abort", dry_run: false };
 }
+
+const change = (asked: Readonly<Record<string, unknown>>, signal?: AbortSignal) =>
+  changeTable(deps(), requestOf(asked), signal);
 
 const add = (columns: readonly ManifestColumn[], ifExists = "replace", signal?: AbortSignal) =>
   change({ change: "add_columns", table: "docs", columns, if_exists: ifExists }, signal);
@@ -112,19 +118,22 @@ test("an index that exists and is still being built is waited for", async () => 
   expect((await change(asked)).jobs).toEqual([]);
 });
 
-test("a view that exists and models that match wait for the columns that are still computed", async () => {
-  await open();
+const definition = () => {
   const view = {
     base: "docs",
     filter: { text: "n > 1", expr: call("op.gt", "bool", col("n", "int", true), lit("1", "int")) },
   };
-  const definition = aTable("many", [aComputed("loud", AS_TEXT.computed?.expr ?? length)], {
+  return aTable("many", [aComputed("loud", AS_TEXT.computed?.expr ?? length)], {
     view: { ...view, columns: null },
   });
-  const asked = { change: "create_table", table: "many", definition, if_exists: "ignore" };
+};
+
+test("a view that exists and models that match wait for the columns that are still computed", async () => {
+  await open();
+  const asked = { change: "create_table", table: "many", definition: definition(), if_exists: "ignore" };
   const { jobs } = await change(asked);
   expect((await change(asked)).jobs).toEqual(jobs);
-  const { tables } = aManifest({ tables: [...docs().tables, definition] });
+  const { tables } = aManifest({ tables: [...docs().tables, definition()] });
   const models = {
     change: "update_tables",
     folder: "",
@@ -134,4 +143,21 @@ test("a view that exists and models that match wait for the columns that are sti
   expect((await change(models)).jobs).toEqual(jobs);
   await bench.finish(jobs);
   expect((await change(models)).jobs).toEqual([]);
+});
+
+test("a view whose job was cancelled is created again after its creation is undone", async () => {
+  await open();
+  const asked = { change: "create_table", table: "many", definition: definition(), if_exists: "ignore" };
+  const { creating, jobs } = await change(asked);
+  if (creating === null) throw new Error("The view has no job.");
+  const ended = creations.begin({ table: creating.table, jobs });
+  await bench.execute({ text: "update appdb.jobs set is_cancelled = true" });
+  const again = change(asked);
+  await expect(bench.finish(jobs)).rejects.toMatchObject({ code: "job_cancelled" });
+  await endCreation(deps(), requestOf(asked), creating, { failed: true });
+  ended();
+  const { jobs: second, plan } = await again;
+  expect(plan.tables).toMatchObject([{ path: "main/many", resolution: "create" }]);
+  await bench.finish(second);
+  expect(await bench.rows('select "many.loud" from docs order by n')).toEqual([[null], ["TITLE 2"]]);
 });
