@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import appdb as db
+from appdb.client.progress import tell_that_it_continues
 from appdb.functions import upper, uuid7
 from fake_database import column, definition
 from test_client import docs, server  # noqa: F401
@@ -243,6 +244,30 @@ def test_a_computed_column_is_added_by_its_expression(server, docs):
     assert body["change"]["columns"][0]["computed"]["text"] == "upper(title) + '!'"
     assert (body["change"]["table"], body["change"]["if_exists"], body["on_error"]) == ("docs", "ignore", "ignore")
     assert (status.num_rows, status.num_excs) == (5, 1)
+
+
+def test_the_same_change_again_has_the_rows_of_the_job_that_it_waited_for(server, docs):
+    progress = {"event": "progress", "job": "j", "table": "docs", "column": "more", "rows_done": 5, "rows_total": 5, "errors": 0}
+    done = {"event": "done", "plan": {"tables": []}}
+    add = lambda: docs.add_computed_column(more=upper(docs.title), if_exists="replace")  # noqa: E731
+    server.events = [progress, done]
+    server.result({"count": "int"}, [[5]])
+    assert repr(add()) == "<filled 5 rows>"
+    server.events = [done]
+    assert repr(add()) == "<filled 0 rows>"
+
+
+def test_an_interrupted_change_names_a_command_that_shows_its_job_in_any_state(capsys):
+    tell_that_it_continues("add columns main/docs", "main", "01a2")
+    tell_that_it_continues("add columns main/docs", "main", None)
+    assert capsys.readouterr().err.splitlines() == [
+        "",
+        "add columns main/docs was not cancelled and continues in the database.",
+        "Check its progress, or cancel it: cli jobs list main --all; cli jobs cancel main 01a2",
+        "",
+        "add columns main/docs was not cancelled and may continue in the database.",
+        "Check its progress, or cancel it: cli jobs list main --all; cli jobs cancel main <id>",
+    ]
 
 
 def test_a_function_of_a_module_comes_with_its_code(server, docs, tmp_path, monkeypatch):

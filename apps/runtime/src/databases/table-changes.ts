@@ -11,6 +11,7 @@ import type {
   tableDefinitionSchema,
 } from "@appdb/contract/routes/table-changes";
 import { changedTables, makesDatabase } from "@appdb/contract/routes/table-changes";
+import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import { emptyCatalog, hasCatalog, loadCatalog, readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { readSources } from "@appdb/engine/data-queries/read-sources";
@@ -137,6 +138,10 @@ function targetOf(uri: string, folder: string): string {
   return folder === "public" ? uri : `${uri}/${folder}`;
 }
 
+function isStored(catalog: Catalog, { table, target }: TablePath): boolean {
+  return findStored(catalog, folderSchema(target.text), table) !== undefined;
+}
+
 /** The runtime of a table's last update; null without one. */
 async function findRuntime(sql: SqlPool, { table, target }: TablePath): Promise<string | null> {
   const stored = findStored(await loadCatalog(sql), folderSchema(target.text), table);
@@ -179,13 +184,16 @@ export async function readDefinition(
   };
 }
 
-/** Lists the changes of a database or of one table, also of one that was dropped. @throws table_not_found, invalid_target */
+/** Lists the changes of a database, a folder or a table, also of one that was dropped. @throws table_not_found, invalid_target */
 export async function readHistory(
   source: { readonly sql: SqlPool; readonly uri: string },
   { limit, table }: z.output<typeof historyQuerySchema>,
 ): Promise<{ entries: HistoryEntry[] }> {
   const { sql } = source;
-  const entries = (await hasCatalog(sql)) ? await listHistory(sql, { limit, table: table ?? null }) : [];
+  const has = await hasCatalog(sql);
+  const isTable =
+    has && table !== undefined && isStored(await loadCatalog(sql), parseTablePath(`${source.uri}/${table}`));
+  const entries = has ? await listHistory(sql, { limit, table: table ?? null, is_table: isTable }) : [];
   if (entries.length === 0 && table !== undefined) await findPlace(source, table);
   return { entries: [...entries] };
 }

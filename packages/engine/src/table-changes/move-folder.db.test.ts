@@ -336,5 +336,6 @@ test("the history of a table continues through its moves, and that of a folder h
   );
   await change({ change: "move_table", table: "c/deep/one", to: "d/one" });
   expect((await shown("d", 50)).map(([path]) => path)).toEqual(["d/one"]);
+  expect(await listHistory(sql, { table: "d", limit: 50, is_table: true })).toEqual([]);
   expect((await shown("c/many"))[0]).toEqual(["c/many", "move view from b/many"]);
 });
