@@ -1,5 +1,6 @@
 """Rows and changes of definitions that the library sends."""
 
+import contextlib
 import dataclasses
 import datetime
 import decimal
@@ -394,7 +395,9 @@ def test_few_rows_are_sent_again_when_their_functions_were_lost(server, docs, co
     server.answers["/rows"] = (409, problem)
     connection = docs.__appdb_database__.connection
     connection.takes_columns = False
-    lease = SimpleNamespace(times_stored=0, renew_soon=lambda: None, restore=lambda since: True)
+    lease = SimpleNamespace(
+        times_stored=0, renew_soon=lambda: None, restore=lambda since: True, waiting=contextlib.nullcontext
+    )
     connection.lease = lambda: lease
     rows = [{"title": "a"}] * count
     if count < 500:
