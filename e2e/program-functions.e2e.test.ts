@@ -70,7 +70,7 @@ test("Ctrl-C says how to see and cancel a fill, which continues without its prog
   child.kill("SIGINT");
   await once(child, "exit");
   expect(await said).toMatch(
-    /add columns main\/docs was not cancelled and continues in the database\.\nCheck its progress, or cancel it: cli jobs list main; cli jobs cancel main \S+\n/,
+    /add columns main\/docs was not cancelled and continues in the database\.\nCheck its progress, or cancel it: cli jobs list main --all; cli jobs cancel main \S+\n/,
   );
   await eventually(async () => expect(await jobs()).toMatchObject([{ state: "done", rows_done: 200, errors: 0 }]), {
     timeout_ms: 120_000,

@@ -1,5 +1,6 @@
 """Rows and changes of definitions that the library sends."""
 
+import contextlib
 import dataclasses
 import datetime
 import decimal
@@ -11,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import appdb as db
+from appdb.client.progress import tell_that_it_continues
 from appdb.functions import upper, uuid7
 from fake_database import column, definition
 from test_client import docs, server  # noqa: F401
@@ -267,6 +269,30 @@ def test_a_computed_column_is_added_by_its_expression(server, docs):
     assert (status.num_rows, status.num_excs) == (5, 1)
 
 
+def test_the_same_change_again_has_the_rows_of_the_job_that_it_waited_for(server, docs):
+    progress = {"event": "progress", "job": "j", "table": "docs", "column": "more", "rows_done": 5, "rows_total": 5, "errors": 0}
+    done = {"event": "done", "plan": {"tables": []}}
+    add = lambda: docs.add_computed_column(more=upper(docs.title), if_exists="replace")  # noqa: E731
+    server.events = [progress, done]
+    server.result({"count": "int"}, [[5]])
+    assert repr(add()) == "<filled 5 rows>"
+    server.events = [done]
+    assert repr(add()) == "<filled 0 rows>"
+
+
+def test_an_interrupted_change_names_a_command_that_shows_its_job_in_any_state(capsys):
+    tell_that_it_continues("add columns main/docs", "main", "01a2")
+    tell_that_it_continues("add columns main/docs", "main", None)
+    assert capsys.readouterr().err.splitlines() == [
+        "",
+        "add columns main/docs was not cancelled and continues in the database.",
+        "Check its progress, or cancel it: cli jobs list main --all; cli jobs cancel main 01a2",
+        "",
+        "add columns main/docs was not cancelled and may continue in the database.",
+        "Check its progress, or cancel it: cli jobs list main --all; cli jobs cancel main <id>",
+    ]
+
+
 def test_a_function_of_a_module_comes_with_its_code(server, docs, tmp_path, monkeypatch):
     (tmp_path / "client_udfs.py").write_text("import appdb as db\n\n@db.udf\ndef shout(text: str) -> str:\n    return text + '!'\n")
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -391,7 +417,9 @@ def test_few_rows_are_sent_again_when_their_functions_were_lost(server, docs, co
     server.answers["/rows"] = (409, problem)
     connection = docs.__appdb_database__.connection
     connection.takes_columns = False
-    lease = SimpleNamespace(times_stored=0, renew_soon=lambda: None, restore=lambda since: True)
+    lease = SimpleNamespace(
+        times_stored=0, renew_soon=lambda: None, restore=lambda since: True, waiting=contextlib.nullcontext
+    )
     connection.lease = lambda: lease
     rows = [{"title": "a"}] * count
     if count < 500:

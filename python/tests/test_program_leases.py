@@ -107,6 +107,34 @@ def test_a_request_makes_the_thread_store_lost_functions(monkeypatch):
     assert not lease.restore(lease.times_stored)
 
 
+def test_a_request_that_waits_makes_the_thread_store_lost_functions(monkeypatch):
+    monkeypatch.setattr("appdb.client.leases._SLOW_S", 0.01)
+    pod = Pod()
+    lease = Lease(pod)
+    lease.keep({"a": b"1"}, [document("a")], True)
+    before = lease.times_stored
+    pod.leases.clear()
+    lease.renew_soon()
+    with lease.waiting():
+        wait_until(lambda: lease.times_stored != before)
+    assert list(pod.leases.values()) == [{b"1": ["a:f"]}]
+
+
+def test_a_request_that_waits_renews_the_lease_once(monkeypatch):
+    monkeypatch.setattr("appdb.client.leases._SLOW_S", 0.01)
+    pod = Pod()
+    lease = Lease(pod)
+    lease.keep({"a": b"1"}, [document("a")], True)
+    with lease.waiting():
+        assert pod.renewed.wait(30)
+        calls = len(pod.calls)
+        pod.renewed.clear()
+        assert not pod.renewed.wait(0.1)
+    with lease.waiting():
+        assert pod.renewed.wait(30)
+    assert len(pod.calls) == calls + 1
+
+
 def test_a_database_that_was_away_gets_the_functions_soon(monkeypatch):
     monkeypatch.setattr("appdb.client.leases._SOON_S", 0.01)
     pod = Pod()

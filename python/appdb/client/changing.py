@@ -154,7 +154,9 @@ def _add(table, columns, if_exists, on_error):
         return writing.recompute(table, again, False, True, on_error)
     if not any(column.value is not None for column in made):
         return writing.ColumnsAdded([column.name for column in made] if plan["tables"] else [])
-    return writing.UpdateStatus("filled", table.count() if plan["tables"] else 0, sum(failed.values()))
+    # Without changes, a job of the same change before may still have filled the columns: the call has waited for it.
+    is_filled = bool(plan["tables"] or failed)
+    return writing.UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))
 
 
 def _of_modules(columns):

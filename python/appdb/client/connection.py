@@ -7,6 +7,7 @@ import select
 import socket
 import threading
 import urllib.parse
+from contextlib import nullcontext
 
 from appdb import __version__
 from appdb.client.broken import broken, not_opened
@@ -70,8 +71,26 @@ class Connection:
         is_stream = body is not None and not isinstance(body, bytes)
         if is_stream:
             body = _UntilAnswered(raw.sock, body)
+        with nullcontext() if lease is None else lease.waiting():
+            response = self._exchange(server, raw, (method, full, body, {**server.headers, **(headers or {})}), write)
+        answer = Answer(self, server, raw, response, write)
+        if is_stream and not body.is_sent:
+            response.will_close = True
+        if response.status >= 300:
+            with answer:
+                error = _refused(server, full, response, write)
+            is_lost = lease is not None and error.code in ("function_missing", "program_not_found")
+            if is_lost and lease.restore(stored) and not is_stream:
+                return self.send(method, path, body, query, headers, write)
+            raise error
+        return answer
+
+    @staticmethod
+    def _exchange(server, raw, request, write):
+        """Sends a request and returns the response, whose body is not read yet. Raises Error."""
+        method, full, body, headers = request
         try:
-            raw.request(method, full, body, {**server.headers, **(headers or {})}, encode_chunked=is_stream)
+            raw.request(method, full, body, headers, encode_chunked=body is not None and not isinstance(body, bytes))
         except (BrokenPipeError, ConnectionResetError):
             pass  # The server has answered before it had read everything, or it has gone: getresponse() says which.
         except OSError as error:
@@ -88,17 +107,7 @@ class Connection:
         except BaseException:
             raw.close()
             raise
-        answer = Answer(self, server, raw, response, write)
-        if is_stream and not body.is_sent:
-            response.will_close = True
-        if response.status >= 300:
-            with answer:
-                error = _refused(server, full, response, write)
-            is_lost = lease is not None and error.code in ("function_missing", "program_not_found")
-            if is_lost and lease.restore(stored) and not is_stream:
-                return self.send(method, path, body, query, headers, write)
-            raise error
-        return answer
+        return response
 
     def _reach(self):
         server = self._find()

@@ -5,6 +5,7 @@ import os
 import sys
 import threading
 from base64 import b64encode
+from contextlib import contextmanager
 from time import monotonic
 
 from appdb.declare.errors import Error
@@ -17,6 +18,8 @@ _OF_QUERIES = 100
 _END_S = 3
 #: A database that was away is asked again so soon. Requests of the program renew the lease when it was not for so long.
 _SOON_S = 5
+#: A request that waits for so long may wait for the functions, which a database that was restarted has lost.
+_SLOW_S = 1
 
 
 class Lease:
@@ -31,6 +34,8 @@ class Lease:
         self._modules = {}  # By name: (content, whether a column may call it).
         self._functions = {}  # Documents by id.
         self._renewed_at = 0
+        self._tried_at = 0
+        self._waiting = {}  # When each request began that has no answer yet.
         self._due = threading.Event()  # The thread has something to do.
         self._is_ending = False
         self._ended = threading.Event()
@@ -54,6 +59,16 @@ class Lease:
         """Makes the thread renew the lease, unless it did a moment ago: a request of the program waits for its functions."""
         if self._thread is not None and monotonic() - self._renewed_at > _SOON_S:
             self._due.set()
+
+    @contextmanager
+    def waiting(self):
+        """Around a request until its answer. If it takes long, the thread renews the lease once."""
+        request = object()
+        self._waiting[request] = monotonic()
+        try:
+            yield
+        finally:
+            del self._waiting[request]
 
     def restore(self, since=None):
         """Renews the lease, and stores everything again if the database has lost it. Raises Error.
@@ -134,10 +149,11 @@ class Lease:
     def _renew(self):
         pause = self._seconds / 3
         while True:
-            self._due.wait(pause)
+            self._wait(pause)
             self._due.clear()
             if self._is_ending:
                 break
+            self._tried_at = monotonic()
             try:
                 self.restore()
                 pause = self._seconds / 3
@@ -150,6 +166,14 @@ class Lease:
             return  # The lease ends without it.
         finally:
             self._ended.set()
+
+    def _wait(self, pause):
+        """Waits for the next renewal. Requests do not wake the thread: most have their answer long before it looks."""
+        until = monotonic() + pause
+        while (left := until - monotonic()) > 0 and not self._due.wait(min(left, _SLOW_S)):
+            began = [at for at in list(self._waiting.values()) if at > self._tried_at]
+            if began and monotonic() - min(began) >= _SLOW_S:
+                return
 
     def _end(self):
         if self.pid == os.getpid():

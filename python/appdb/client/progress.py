@@ -35,10 +35,14 @@ class Progress:
 
 
 def tell_that_it_continues(what, target, job):
-    """Says on stderr that an interrupted change continues in the database, and how to see and cancel it."""
+    """Says on stderr that an interrupted change continues in the database, and how to see and cancel it.
+
+    `job` is None if the database has not named one yet: the change may wait for another one, and then never begins.
+    """
     cancel = f"cli jobs cancel {target} {'<id>' if job is None else job}"
-    sys.stderr.write(f"\n{what} was not cancelled and continues in the database.\n")
-    sys.stderr.write(f"Check its progress, or cancel it: cli jobs list {target}; {cancel}\n")
+    verb = "may continue" if job is None else "continues"
+    sys.stderr.write(f"\n{what} was not cancelled and {verb} in the database.\n")
+    sys.stderr.write(f"Check its progress, or cancel it: cli jobs list {target} --all; {cancel}\n")
     sys.stderr.flush()
 
 

@@ -7,6 +7,7 @@ import { listProgramModules } from "@appdb/engine/jobs/program-modules";
 import { runJobs } from "@appdb/engine/jobs/run-jobs";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
+import { Creations } from "@appdb/engine/table-changes/creations";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
@@ -46,6 +47,8 @@ export interface OpenDatabase {
   readonly name: string;
   readonly dsn: string;
   readonly sql: SqlPool;
+  /** Of its tables and views. */
+  readonly creations: Creations;
   /** Keeps the database's job loop running until disposed. For work that adds a job. */
   hold(): Disposable;
 }
@@ -217,7 +220,7 @@ export class OpenDatabases implements AsyncDisposable {
     };
     const opening = prepare().then((): OpenDatabase => {
       this.#wake(entry, { name, sql });
-      return { name, dsn, sql, hold: () => hold(entry) };
+      return { name, dsn, sql, creations: new Creations(), hold: () => hold(entry) };
     });
     const entry: Entry = { opening, holders: 0, last_used_at: clock.now(), jobs: undefined };
     // a database that failed to open keeps no pool; the caller gets the error

@@ -11,6 +11,7 @@ import { emptyCatalog, loadCatalog } from "@appdb/engine/catalog/load-catalog";
 import { countErrors } from "@appdb/engine/compute/list-errors";
 import { listOpenJobs } from "@appdb/engine/jobs/list-open-jobs";
 import { isCodeKnown, noticeCode } from "@appdb/engine/jobs/remember-code";
+import { afterUndo, isBeingUndone } from "@appdb/engine/jobs/wait-for-undo";
 import { watchJobs } from "@appdb/engine/jobs/watch-jobs";
 import { compileManifestChecks } from "@appdb/engine/kinds/json-checks";
 import type { Clock, Logger, SqlConnection, SqlPool } from "@appdb/engine/ports";
@@ -66,7 +67,7 @@ export async function planTarget(
 
 /**
  * Plans an update for display, with running jobs and a preview of recomputed columns. The preview computes some rows
- * and stores none.
+ * and stores none. Waits for jobs of the declared tables that are being undone.
  * @throws app_invalid for a column with an invalid JSON Schema, or a destination that the target cannot use
  */
 export async function planForPerson(
@@ -80,8 +81,8 @@ export async function planForPerson(
   const database = await deps.databases.find(target.database);
   if (database === undefined) return planTarget(deps, input);
   const { sql } = database;
-  const catalog = await loadCatalog(sql);
   const folder = folderSchema(target.text);
+  const catalog = await catalogAfterUndo(sql, input.manifest, folder, signal);
   if (folder !== "public") refuseDevices(folder, await listFolders(sql));
   const { manifest, recompute } = input;
   const question = { manifest, catalog, target: target.text, recompute, ...othersOf(input) };
@@ -111,6 +112,22 @@ export async function planForPerson(
   );
   const previewed = planSchema({ ...question, facts: { ...NO_FACTS, recomputes } }).plan;
   return { ...(await withErrorCounts(sql, catalog, previewed)), jobs };
+}
+
+/** The catalog once no cancelled or failed job of a declared table is being undone. A plan against it stays true. */
+async function catalogAfterUndo(
+  sql: SqlConnection,
+  { tables }: Manifest,
+  folder: string,
+  signal: AbortSignal,
+): Promise<Catalog> {
+  const declared = new Set(tables.map(({ name }) => name));
+  return await afterUndo(async () => {
+    const catalog = await loadCatalog(sql);
+    const own = catalog.tables.filter((table) => table.folder === folder && declared.has(table.name));
+    const ids = own.map(({ id }) => id);
+    return (await isBeingUndone(sql, ids)) ? undefined : catalog;
+  }, signal);
 }
 
 /** Adds the number of failing cells to each table. */

@@ -11,6 +11,7 @@ import type {
   tableDefinitionSchema,
 } from "@appdb/contract/routes/table-changes";
 import { changedTables, makesDatabase } from "@appdb/contract/routes/table-changes";
+import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import { emptyCatalog, hasCatalog, loadCatalog, readDefinitions } from "@appdb/engine/catalog/load-catalog";
 import { readSources } from "@appdb/engine/data-queries/read-sources";
@@ -24,6 +25,7 @@ import { folderSchema } from "@appdb/engine/target";
 import type * as z from "zod";
 import { checkDestinations } from "../media/check-destinations.ts";
 import { findPlace } from "./find-place.ts";
+import type { OpenDatabase } from "./open-databases.ts";
 import type { LocalSchemaDeps } from "./schema.ts";
 import { watchChange } from "./watch-change.ts";
 
@@ -33,7 +35,7 @@ type Request = z.output<typeof tableChangeRequestSchema>;
 
 export interface TableChangeDeps extends Pick<LocalSchemaDeps, "clock" | "log" | "runtimes"> {
   /** Opens the database of a request. A new one is only made for a first table or folder; undefined: it is missing. */
-  open(isFirst: boolean): Promise<{ readonly sql: SqlPool; hold(): Disposable } | undefined>;
+  open(isFirst: boolean): Promise<Pick<OpenDatabase, "sql" | "creations" | "hold"> | undefined>;
   /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
   readonly uri: string;
   /** Whether tables belong to the project folders of their requests: those of a person's machine do. */
@@ -81,14 +83,14 @@ export async function changeDatabase(
     ...(project === undefined ? {} : { project, isOtherProject: (one: string) => one !== project && existsSync(one) }),
   };
   if (database === undefined) return await planFirstChange({ ...request, runtime_id: null }, emptyCatalog());
-  const { hold, sql } = database;
+  const { creations, hold, sql } = database;
   using _held = hold();
   if (isDry && !(await hasCatalog(sql))) return await planFirstChange({ ...request, runtime_id: null }, emptyCatalog());
   const runtimeId =
     runtime === null || isDry ? null : deps.runtimes.save(runtime, await appFileFor(deps, sql, change, code.functions));
   if (!isDry && change.change === "move_table") await prepareMove(deps, sql, change);
   const own: ChangeRequest = { ...request, runtime_id: runtimeId };
-  const changed = await changeTable({ sql, clock: deps.clock, log: deps.log }, own);
+  const changed = await changeTable({ creations, sql, clock: deps.clock, log: deps.log }, own, signal);
   const [first] = changedTables(change);
   if (!isDry && first !== undefined && deps.onApplied !== undefined) {
     const tables = JSON.stringify((await loadCatalog(sql)).tables);
@@ -136,6 +138,10 @@ function targetOf(uri: string, folder: string): string {
   return folder === "public" ? uri : `${uri}/${folder}`;
 }
 
+function isStored(catalog: Catalog, { table, target }: TablePath): boolean {
+  return findStored(catalog, folderSchema(target.text), table) !== undefined;
+}
+
 /** The runtime of a table's last update; null without one. */
 async function findRuntime(sql: SqlPool, { table, target }: TablePath): Promise<string | null> {
   const stored = findStored(await loadCatalog(sql), folderSchema(target.text), table);
@@ -178,13 +184,16 @@ export async function readDefinition(
   };
 }
 
-/** Lists the changes of a database or of one table, also of one that was dropped. @throws table_not_found, invalid_target */
+/** Lists the changes of a database, a folder or a table, also of one that was dropped. @throws table_not_found, invalid_target */
 export async function readHistory(
   source: { readonly sql: SqlPool; readonly uri: string },
   { limit, table }: z.output<typeof historyQuerySchema>,
 ): Promise<{ entries: HistoryEntry[] }> {
   const { sql } = source;
-  const entries = (await hasCatalog(sql)) ? await listHistory(sql, { limit, table: table ?? null }) : [];
+  const has = await hasCatalog(sql);
+  const isTable =
+    has && table !== undefined && isStored(await loadCatalog(sql), parseTablePath(`${source.uri}/${table}`));
+  const entries = has ? await listHistory(sql, { limit, table: table ?? null, is_table: isTable }) : [];
   if (entries.length === 0 && table !== undefined) await findPlace(source, table);
   return { entries: [...entries] };
 }

@@ -9,10 +9,12 @@ import {
   type Creating,
   endCreation,
 } from "@appdb/engine/table-changes/change-table";
+import type { Creations } from "@appdb/engine/table-changes/creations";
 
 export interface WatchDeps extends ApplyDeps {
   readonly sql: SqlPool;
   readonly onFilled?: () => void;
+  readonly creations: Creations;
   /** Keeps the database open. */
   hold(): Disposable;
 }
@@ -34,11 +36,15 @@ export async function watchChange(
     await watchJobs(deps, jobs, onProgress, until, () => undoCreation(deps, request, creating));
     await endCreation(deps, request, creating, { failed: false });
   };
+  const ended = deps.creations.begin({ table: creating.table, jobs });
+  let watching: Promise<void> = Promise.resolve();
   try {
     await watch(signal);
   } catch (error) {
-    if (signal.aborted) void watchAlone(deps, watch);
+    if (signal.aborted) watching = watchAlone(deps, watch);
     throw error;
+  } finally {
+    void watching.then(ended);
   }
 }
 

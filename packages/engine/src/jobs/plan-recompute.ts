@@ -4,8 +4,10 @@ import { nearestName } from "@appdb/contract/nearest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { insertJob } from "../catalog/catalog-store.ts";
 import { folderRefusal } from "../catalog/folder-refusal.ts";
+import { shownColumn } from "../catalog/hidden-columns.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
-import { columnLabel, ownColumns } from "../catalog/sql-names.ts";
+import { isShadow } from "../catalog/shadow-columns.ts";
+import { columnLabel, ownColumns, shownNames } from "../catalog/sql-names.ts";
 import { layOutRow } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
@@ -61,6 +63,7 @@ export function planRecompute(catalog: Catalog, asked: RecomputeSelection): Plan
           if (!mayRun(column)) throw notComputable(table, column, computable);
           return column;
         });
+  if (columns.length === 0) refuseFilling(table, request.path);
   const readers = request.cascade ? readersOf(table, columns).filter(mayRun) : [];
   return { table, columns, cascade: readers, views: viewsOver(catalog, table) };
 }
@@ -148,6 +151,20 @@ function readersOf(table: CatalogTable, columns: readonly CatalogColumn[]): read
     }
   }
   return table.columns.filter((column) => found.has(column.name) && !own.has(column.name));
+}
+
+/** A table without other computed columns has nothing to recompute until these are filled. @throws invalid_request */
+function refuseFilling(table: CatalogTable, path: string | undefined): void {
+  const filling = table.columns.filter((column) => column.state === "filling" && !isShadow(column));
+  const [first] = filling;
+  if (first === undefined) return;
+  const names = shownNames(filling.map(({ name }) => shownColumn(table, name)));
+  const which = names.length === 1 ? `The column ${names[0]}` : `The columns ${names.join(", ")}`;
+  throw appError("invalid_request", {
+    detail: `${which} of ${path ?? table.name} ${names.length === 1 ? "is" : "are"} still computed for the first time. Nothing was recomputed.`,
+    hint: `Wait for its job: cli jobs list ${path ?? "<target>"}`,
+    meta: { table: table.name, column: first.name },
+  });
 }
 
 function noTable(catalog: Catalog, request: RecomputeSelection): Error {

@@ -190,6 +190,22 @@ test("slow rows are written as they finish, so a stop loses few", async () => {
   await running;
 });
 
+test("a table whose only computed column is being filled is refused by its name", async () => {
+  await apply(docs());
+  await insertDocs(1);
+  const [job = ""] = await apply(docs(upperColumn("loud", "title")));
+  const all = { folder: "public", table: "docs", path: "main/docs", columns: [], cascade: true } as const;
+  const plan = async () =>
+    planRecompute(await catalog(), { ...all, on_error: "abort", errors_only: false }).columns.map(({ name }) => name);
+  await expect(plan()).rejects.toMatchObject({
+    code: "invalid_request",
+    message: "The column loud of main/docs is still computed for the first time. Nothing was recomputed.",
+    hint: "Wait for its job: cli jobs list main/docs",
+  });
+  await finish([job]);
+  expect(await plan()).toEqual(["loud"]);
+});
+
 test("columns that cannot be recomputed are refused by name", async () => {
   await apply(docs(excerptColumn()));
   const of =

@@ -55,18 +55,19 @@ export async function describeChangesSince(sql: SqlConnection, version: number):
   return `${rows.map(([what]) => what).join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
 }
 
-/** The changes of a table or folder, also those under its previous paths, or of all; the newest first. */
+/** The changes of a table, of a folder with its tables, or of all; also those under its previous paths; newest first. */
 export async function listHistory(
   sql: SqlConnection,
-  { before = null, limit, table }: HistoryQuery,
+  { before = null, is_table = false, limit, table }: HistoryQuery,
 ): Promise<readonly HistoryEntry[]> {
-  const entries = await readHistory(sql, { before, limit, table });
-  const moved = table === null ? undefined : entries.find((entry) => previousPath(entry) !== undefined);
+  const entries = await readHistory(sql, { before, is_table, limit, table });
+  // A table of a folder that has moved came from elsewhere: the folder has none of its earlier changes.
+  const moved = entries.find((entry) => entry.table === table && previousPath(entry) !== undefined);
   const previous = moved === undefined ? undefined : previousPath(moved);
   if (moved === undefined || previous === undefined) return entries;
   const own = entries.slice(0, entries.indexOf(moved) + 1);
   if (own.length === limit) return own;
-  const earlier = { table: previous, limit: limit - own.length, before: moved.version };
+  const earlier = { table: previous, is_table, limit: limit - own.length, before: moved.version };
   return [...own, ...(await listHistory(sql, earlier))];
 }
 
@@ -74,6 +75,8 @@ interface HistoryQuery {
   /** Null for all. */
   readonly table: string | null;
   readonly limit: number;
+  /** Without tables below the path: it is a table, and can be a folder as well. */
+  readonly is_table?: boolean;
   /** Only changes before this version; default: all. */
   readonly before?: number | null;
 }
@@ -90,15 +93,16 @@ function previousPath({ changes, table }: HistoryEntry): string | undefined {
 
 async function readHistory(
   sql: SqlConnection,
-  { before, limit, table }: Required<HistoryQuery>,
+  { before, is_table: isTable, limit, table }: Required<HistoryQuery>,
 ): Promise<HistoryEntry[]> {
   const { rows } = await sql.query({
     text: `select version, to_char(min(made_at) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), path,
         to_json(array_agg(change order by id)), min(made_by)
-      from appdb.changes where path is not null and ($1::text is null or path = $1)
+      from appdb.changes where path is not null
+          and ($1::text is null or path = $1 or (not $4 and starts_with(path, $1 || '/')))
         and ($3::bigint is null or version < $3)
       group by version, path order by version desc, min(id) desc limit $2::int`,
-    values: [table, limit, before],
+    values: [table, limit, before, isTable],
   });
   return rows.map(([version, changedAt, path, changes, madeBy]) => ({
     version: Number(version),

@@ -266,3 +266,12 @@ test("files are shown by their types and sizes", async () => {
     },
   ]);
 });
+
+test("the estimate of a slow function takes the rows that are done in time", async () => {
+  await apply(docs());
+  await insertDocs(50);
+  const never = new Promise<string>(() => {});
+  const workers = fakeWorkers({ up: (row) => (row.title === "title 9" ? never : "up") });
+  const { up } = await preview(docs(aComputed("up", udf("app:excerpt", "string", title))), workers);
+  expect(up).toMatchObject({ rows: 50, sampled: 8, note: null, estimate_s: expect.any(Number) });
+});

@@ -25,8 +25,10 @@ const SHOWN = 5;
 const TIMED = 200;
 /** Slower functions are not called for more than the shown rows. */
 const QUICK_MS = 1_000;
-/** Time limit of a sample; then it is shown incomplete. */
+/** Time limit of the shown rows; then they are shown incomplete. */
 const LONGEST_MS = 10_000;
+/** Time limit of the additional rows. Those that are done by then are enough for an estimate. */
+const TIMED_MS = 1_000;
 /** Time to store a row in addition to computing it, measured with five columns and an undo log. */
 const WRITE_S = 0.000_03;
 
@@ -122,7 +124,12 @@ async function previewTable(
       note = `the functions took longer than ${LONGEST_MS / 1000} s for ${SHOWN} rows`;
     } else if (first.cursor !== null && elapsed < QUICK_MS + STARTING_MS) {
       started = deps.clock.now();
-      const more = await sampleBatch(sampler, input, { cursor: first.cursor, limit: TIMED }, signal);
+      const more = await sampleBatch(
+        { ...sampler, wait_ms: TIMED_MS },
+        input,
+        { cursor: first.cursor, limit: TIMED },
+        signal,
+      );
       if (more.rows.length > 0) {
         elapsed = deps.clock.now() - started;
         timed = more.rows.length;

@@ -10,6 +10,7 @@ import { moveTable } from "../catalog/ddl.ts";
 import { deleteFolder, listFolders, storeFolder } from "../catalog/folders.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { checkTables } from "../endpoints/check-manifest.ts";
+import { afterUndo, isBeingUndone } from "../jobs/wait-for-undo.ts";
 import type { SqlConnection } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { type ApplyDeps, applyOnce, changeWhenFree } from "../schema/apply-schema.ts";
@@ -21,13 +22,15 @@ import { otherProject } from "../schema/plan-views.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { folderSchema } from "../target.ts";
 import type { Step } from "./change-step.ts";
+import type { Creations } from "./creations.ts";
 import { nameOf } from "./dependents.ts";
 import { folderOp, onlyChanged, opOf, planOf, tablePlan, withinDatabase } from "./describe-change.ts";
+import { jobsOfSameChange, tablesPlannedAgainst } from "./earlier-jobs.ts";
 import { followColumns } from "./follow-columns.ts";
 import { describeFolderMove, moveFolder, refuseOpenJobs } from "./move-folder.ts";
 import { planChange, queriesIn } from "./plan-change.ts";
 import { findStored, requireStored, type Stored } from "./read-declaration.ts";
-import { refuseImpossible, refuseOwned, refuseTablesOfOthers, refuseUnknown } from "./refuse-change.ts";
+import { ofQuery, refuseImpossible, refuseOwned, refuseTablesOfOthers, refuseUnknown } from "./refuse-change.ts";
 import { renameStored, setAside } from "./set-aside.ts";
 
 export interface ChangeRequest {
@@ -66,21 +69,26 @@ export interface Creating {
 
 /**
  * Changes one table or folder, or only plans it: everything in one transaction, or nothing. New values are computed by
- * jobs, whose ids are returned.
- * @throws the errors of `planChange`; app_invalid, schema_unsupported, other_project, has_dependents,
+ * jobs, whose ids are returned, with those of the same change that run already. Waits for jobs that are being undone.
+ * @throws the errors of `planChange`; the abort's reason, then nothing was changed; app_invalid, schema_unsupported, other_project, has_dependents,
  * schema_lock_timeout, disk_full
  */
-export async function changeTable(deps: ApplyDeps, request: ChangeRequest): Promise<ChangedTables> {
+export async function changeTable(
+  deps: ApplyDeps & { readonly creations?: Creations },
+  request: ChangeRequest,
+  signal?: AbortSignal,
+): Promise<ChangedTables> {
   if (queriesIn(request).length > 0) throw ofQuery();
-  if (request.dry_run) {
-    const catalog = await loadCatalog(deps.sql);
-    return await run(deps.sql, request, catalog, await listFolders(deps.sql));
-  }
-  const nextStep = "End long transactions on the table, then make the change again.";
-  return await changeWhenFree(deps, { target: request.database, next_step: nextStep }, async (sql) => {
-    await lockCatalog(sql);
-    return await run(sql, request, await loadCatalog(sql), await listFolders(sql));
-  });
+  const once = async (sql: SqlConnection): Promise<ChangedTables | undefined> => {
+    const catalog = await loadCatalog(sql);
+    if (await isBeingUndone(sql, tablesPlannedAgainst(request, catalog))) return undefined;
+    if (await deps.creations?.areEnding(sql, request.change)) return undefined;
+    return await run(sql, request, catalog, await listFolders(sql));
+  };
+  if (request.dry_run) return await afterUndo(() => once(deps.sql), signal);
+  const next_step = "End long transactions on the table, then make the change again.";
+  const locked = (sql: SqlConnection) => lockCatalog(sql).then(() => once(sql));
+  return await afterUndo(() => changeWhenFree(deps, { target: request.database, next_step }, locked), signal);
 }
 
 /** Plans a change of a database that has no catalog yet. @throws the errors of `planChange`, app_invalid */
@@ -100,8 +108,10 @@ async function run(
 ): Promise<ChangedTables> {
   const step = planChange({ ...request, catalog, folders });
   switch (step.kind) {
-    case "nothing":
-      return { plan: planOf(request, catalog, {}), jobs: [], manifest: null, creating: null };
+    case "nothing": {
+      const plan = planOf(request, catalog, {});
+      return { plan, jobs: await jobsOfSameChange(sql, request, catalog, plan), manifest: null, creating: null };
+    }
     case "apply":
       return await update(sql, request, catalog, step);
     case "drop":
@@ -150,6 +160,7 @@ async function update(
   if (!(request.dry_run && step.of === "models")) refuseImpossible(plan);
   refuseTablesOfOthers(plan);
   if (request.dry_run) return { plan: onlyChanged(plan), jobs: [], manifest, creating: null };
+  const earlier = step.of === "new" ? [] : await jobsOfSameChange(sql, request, catalog, plan);
   const applied = await applyOnce(
     sql,
     {
@@ -170,7 +181,7 @@ async function update(
   const created = isNew ? await creatingOf(sql, request, aside) : null;
   const creating = applied.jobs.length === 0 ? null : created;
   if (creating === null && created !== null) await settleCreation(sql, request, created, { failed: false });
-  return { plan: onlyChanged(applied.plan), jobs: applied.jobs, manifest, creating };
+  return { plan: onlyChanged(applied.plan), jobs: [...earlier, ...applied.jobs], manifest, creating };
 }
 
 /** The stored tables that a change names: the one that it changes, or the base of a new view. */
@@ -384,11 +395,4 @@ function refuseOthers({ database, isOtherProject }: ChangeRequest, changed: read
       return owner === undefined ? [] : [[`${database}/${withinDatabase(folder, nameOf(one))}`, owner]];
     }),
   );
-}
-
-function ofQuery(): Error {
-  return appError("invalid_request", {
-    detail: "A column of this change calls a query, which only an application file can declare.",
-    hint: "Declare the column in the file, then: cli schema update",
-  });
 }

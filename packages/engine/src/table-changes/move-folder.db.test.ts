@@ -307,7 +307,7 @@ test("an open cursor delays the move, and reads to its end", async () => {
   expect((await places()).tables).toContain("b/docs");
 });
 
-test("the history of a table continues through its moves, and that of a folder has them", async () => {
+test("the history of a table continues through its moves, and that of a folder has its tables", async () => {
   await twoFolders();
   await change({ change: "move_table", table: "a/docs", to: "a/papers" });
   await move("a", "b");
@@ -321,9 +321,21 @@ test("the history of a table continues through its moves, and that of a folder h
     ["a/docs", "create table"],
   ]);
   expect(await shown("c/papers", 2)).toHaveLength(2);
-  expect(await shown("c")).toEqual([
+  const ofFolder = await shown("c", 50);
+  expect(ofFolder.filter(([path = ""]) => !path.includes("/"))).toEqual([
     ["c", "move folder from b"],
     ["b", "move folder from a"],
   ]);
+  expect(ofFolder).toEqual(
+    expect.arrayContaining([
+      ["c/many", "move view from b/many"],
+      ["b/papers", "move table from a/papers"],
+      ["a/papers", "rename table from docs"],
+      ["a/docs", "create table"],
+    ]),
+  );
+  await change({ change: "move_table", table: "c/deep/one", to: "d/one" });
+  expect((await shown("d", 50)).map(([path]) => path)).toEqual(["d/one"]);
+  expect(await listHistory(sql, { table: "d", limit: 50, is_table: true })).toEqual([]);
   expect((await shown("c/many"))[0]).toEqual(["c/many", "move view from b/many"]);
 });

@@ -49,3 +49,11 @@ export function refuseOwned(owned: readonly (readonly [path: string, project: st
     meta: { tables: owned.map(([path, project]) => ({ path, project })) },
   });
 }
+
+/** The refusal of a change with a column that calls a query. */
+export function ofQuery(): Error {
+  return appError("invalid_request", {
+    detail: "A column of this change calls a query, which only an application file can declare.",
+    hint: "Declare the column in the file, then: cli schema update",
+  });
+}

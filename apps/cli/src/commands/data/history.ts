@@ -17,16 +17,17 @@ const DEFAULT = 20;
 const MAX = 1_000;
 
 export const history = defineCommand<Flags, [path: string], History>({
-  brief: "List the changes of a table, or of all tables",
+  brief: "List the changes of a table, of a folder, or of all tables",
   examples: [
     ["cli history main/docs", "the changes of a table, the newest first"],
+    ["cli history main/reports", "of the tables of a folder"],
     ["cli history main -n 50", "of all tables"],
     ["cli history cloud://acme:main/docs --json", "of a hosted table, for a program"],
   ],
   parameters: {
     positional: {
       kind: "tuple",
-      parameters: [{ brief: "The database or table: main, main/docs", placeholder: "PATH", parse: text }],
+      parameters: [{ brief: "The database, folder or table: main, main/docs", placeholder: "PATH", parse: text }],
     },
     flags: {
       number: {

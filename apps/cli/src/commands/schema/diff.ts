@@ -2,8 +2,9 @@ import type { SchemaPlan } from "@appdb/contract/plan";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { printSchemaPlan } from "../../output/schema-plan-text.ts";
+import { sayIfSlow } from "../../output/slow-wait.ts";
 import { ANY_TARGET, FILE, PYTHON_FLAG } from "../parameters.ts";
-import { openSchemaTarget } from "./schema-target.ts";
+import { openSchemaTarget, planning } from "./schema-target.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -24,7 +25,7 @@ export const diff = defineCommand<Flags, [file: string, target: string], SchemaP
   run: async (ctx, flags, file, target) => {
     const { json, python } = flags;
     const opened = await openSchemaTarget(ctx, { file, target, python, files: "here", json });
-    return await opened.plan({ recompute: false });
+    return await sayIfSlow({ out: ctx.out, json }, planning(target), opened.plan({ recompute: false }));
   },
   render: printSchemaPlan,
   exitCode: (plan) => (plan.in_agreement ? EXIT.done : EXIT.pending),

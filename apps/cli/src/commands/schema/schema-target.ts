@@ -42,3 +42,8 @@ export async function openSchemaTarget(ctx: Context, input: SchemaTargetInput): 
   if (target.kind === "local") return (await import("./local-schema.ts")).openLocalSchema(ctx, input, target);
   return (await import("./hosted-schema.ts")).openHostedSchema(ctx, input, target);
 }
+
+/** What a plan does while people wait for it. */
+export function planning(target: string): string {
+  return `comparing with the tables of ${target}, and computing sample rows of changed columns`;
+}

@@ -9,10 +9,11 @@ import { count } from "../../output/count.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { showProgress } from "../../output/progress.ts";
 import { printAppliedSchema, printSchemaPlan } from "../../output/schema-plan-text.ts";
+import { sayIfSlow } from "../../output/slow-wait.ts";
 import { wasCancelled } from "../broken-work.ts";
 import { ANY_TARGET, DESTRUCTIVE_FLAG, DRY_RUN_FLAG, FILE, FORCE_FLAG, PYTHON_FLAG } from "../parameters.ts";
 import { applyPlan } from "./apply-plan.ts";
-import { openSchemaTarget, type SchemaTarget } from "./schema-target.ts";
+import { openSchemaTarget, planning, type SchemaTarget } from "./schema-target.ts";
 
 interface Flags extends JsonFlag {
   readonly python?: string;
@@ -58,7 +59,8 @@ export const update = defineCommand<Flags, [file: string, target: string], Schem
   run: async (ctx, flags, file, target) => {
     const { json, python, recompute } = flags;
     const opened = await openSchemaTarget(ctx, { file, target, python, files: "there", json });
-    const plan = await opened.plan({ recompute, take_over: flags.takeOver });
+    const planned = opened.plan({ recompute, take_over: flags.takeOver });
+    const plan = await sayIfSlow({ out: ctx.out, json }, planning(target), planned);
     if (!flags.json) printSchemaPlan(plan, ctx.out);
     if (flags.dryRun) return plan.in_agreement ? plan : skipped(plan);
     // Interrupted work of an earlier update continues where the tables are. This update waits for it.
