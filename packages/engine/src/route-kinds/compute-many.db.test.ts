@@ -310,6 +310,44 @@ test("bodies that do not end leave other requests their slots", async () => {
   }
 });
 
+test("rows that are sent and not computed have a limit of bytes, in each form", async () => {
+  tested = await openTestApplication(APP, { body_bytes: 200_000 } as never);
+  const many = computeOver(tested.manifest, "docs", ["title"]);
+  const { many_rows: _, ...single } = { ...many, path: "/one", inputs: ["id", "title", "n"] };
+  const service = { name: "computes", prefix: "", routes: [many, single], source: many.source };
+  await using served = await tested.serveManifest({ ...tested.manifest, services: [service] });
+  const compiled = served.endpoints.routes.find(({ path }) => path === "/docs");
+  const line = (letters: number) => Buffer.from(`{"title":"${"x".repeat(letters)}"}\n`);
+  const arrived = [signal(), signal(), signal()];
+  const ended = signal();
+  const lines = arrived.map(({ happen }) => {
+    const stream = (async function* () {
+      // without the end of the line
+      yield line(180_000).subarray(0, -2);
+      happen();
+      await ended.happened;
+      yield Buffer.from("}\n");
+    })();
+    return compiled?.handle({ body: "", stream, headers: {}, id: "r" });
+  });
+  await Promise.all(arrived.map(({ happened }) => happened));
+  const refusal = { code: "overloaded", meta: { limit: "body_bytes", value: 400_000 } };
+  const long = { id: 1, title: "y".repeat(130_000), n: 1 };
+  expect((await served.post("/docs", [long])).json).toMatchObject(refusal);
+  expect((await served.post("/one", long)).json).toMatchObject(refusal);
+  const sent = (async function* () {
+    yield line(130_000);
+  })();
+  const refused = await compiled?.handle({ body: "", stream: sent, headers: {}, id: "r" });
+  expect(JSON.parse(String(refused?.body))).toMatchObject(refusal);
+  // small ones are computed at any time
+  expect((await served.post("/docs", [{ title: "y" }])).json).toEqual([{ title: "y" }]);
+  ended.happen();
+  for (const answer of lines) expect((await answer)?.status).toBe(200);
+  expect((await served.post("/docs", [long])).json).toEqual([{ title: long.title }]);
+  expect((await served.post("/one", long)).json).toEqual({ title: long.title });
+});
+
 function signal(): { readonly happened: Promise<void>; readonly happen: () => void } {
   let happen = () => {};
   const happened = new Promise<void>((resolve) => {
