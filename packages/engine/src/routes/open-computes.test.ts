@@ -40,16 +40,16 @@ test("bytes that arrived count together until they are computed", async () => {
   second.open[Symbol.dispose]();
   first.open.batchRead();
   first.open.batchComputed();
-  // its first piece counts until all of its rows were read
-  await first.next();
+  // its rows stay in memory until more arrives
   expect(() => computes.hold(1.5 * BODY)).toThrow(TOO_MANY_BYTES);
+  await first.next();
   first.open[Symbol.dispose]();
   computes.hold(2 * BODY);
 });
 
-test("a computed batch leaves at most the last piece", async () => {
+test("after a computed batch, what arrives next replaces all but the last piece", async () => {
   const { computes } = opened();
-  const { next, open } = reading(computes, BODY, BODY / 2, 0, BODY);
+  const { next, open } = reading(computes, BODY, BODY / 2, 0);
   await next();
   await next();
   open.batchRead();
@@ -86,7 +86,7 @@ test("the slowest sender loses its place to another request", async () => {
   const slow = reading(computes, undefined);
   const ended = expect(slow.next()).rejects.toMatchObject({
     code: "overloaded",
-    meta: { open: OPEN_REQUESTS, waited_s: 12 },
+    meta: { waited_s: 12 },
   });
   clock.ms += 6_000;
   for (let at = 3; at < OPEN_REQUESTS; at++) void reading(computes, undefined).next();
@@ -98,6 +98,25 @@ test("the slowest sender loses its place to another request", async () => {
   // its end frees no second place
   slow.open[Symbol.dispose]();
   expect(() => computes.open()).toThrow(OVERLOADED);
+});
+
+test("a slow sender loses its bytes to another request", async () => {
+  const { clock, computes } = opened();
+  const idle = reading(computes, 10, undefined);
+  await idle.next();
+  const slow = reading(computes, BODY, undefined);
+  await slow.next();
+  const ended = expect(slow.next()).rejects.toMatchObject({ code: "overloaded", meta: { waited_s: 12 } });
+  clock.ms += 6_000;
+  const other = reading(computes, BODY, 1.5 * BODY);
+  await other.next();
+  expect(() => computes.hold(BODY)).toThrow(TOO_MANY_BYTES);
+  clock.ms += 6_000;
+  computes.hold(BODY)[Symbol.dispose]();
+  await ended;
+  // the request that needs them does not end itself
+  clock.ms += 60_000;
+  await expect(other.next()).rejects.toThrow(TOO_MANY_BYTES);
 });
 
 test("a client that sends whole batches keeps its place", async () => {

@@ -8,7 +8,7 @@ export const OPEN_REQUESTS = 100;
 export const UNCOMPUTED_BODIES = 2;
 /** The first bytes of each body are not counted, so that small requests are always computed. */
 export const FREE_BYTES = 65_536;
-/** A client that sends no whole batch for so long loses its place when another request needs one. */
+/** A client that sends no whole batch for so long loses its place, or its bytes, when another request needs them. */
 const SLOW_MS = 10_000;
 
 /** A request with many rows, until it is disposed. */
@@ -35,8 +35,8 @@ export class OpenComputes {
 
   /** Counts a request with many rows. @throws overloaded */
   open(): OpenCompute {
-    if (this.#open.size === OPEN_REQUESTS) this.#endSlowest();
-    const body = new OpenBody(this.#now, (before, after) => this.#count(before, after));
+    if (this.#open.size === OPEN_REQUESTS && !this.#endSlowest(() => true)) throw tooManyOpen();
+    const body = new OpenBody(this.#now, (before, after) => this.#count(before, after, body));
     this.#open.add(body);
     return {
       counted: (stream) => body.counted(stream),
@@ -61,24 +61,27 @@ export class OpenComputes {
     };
   }
 
-  /** Counts a body that had `before` bytes and has `after`. */
-  #count(before: number, after: number): void {
+  /** Counts a body that had `before` bytes and has `after`. @throws overloaded */
+  #count(before: number, after: number, body?: OpenBody): void {
     const more = countedPart(after) - countedPart(before);
     const max = this.#bodyBytes * UNCOMPUTED_BODIES;
-    if (more > 0 && this.#counted + more > max) throw tooManyBytes(max);
+    while (more > 0 && this.#counted + more > max) {
+      if (!this.#endSlowest((one) => one !== body && countedPart(one.held) > 0)) throw tooManyBytes(max);
+    }
     this.#counted += more;
   }
 
-  /** Ends the request that has waited for its client the longest. @throws overloaded when no client is slow */
-  #endSlowest(): void {
+  /** Ends the request that has waited for its client the longest, of those that qualify. False when none is slow. */
+  #endSlowest(qualifies: (one: OpenBody) => boolean): boolean {
     let slowest: OpenBody | undefined;
     for (const one of this.#open) {
-      if (one.waiting_since < (slowest?.waiting_since ?? Number.POSITIVE_INFINITY)) slowest = one;
+      if (one.waiting_since < (slowest?.waiting_since ?? Number.POSITIVE_INFINITY) && qualifies(one)) slowest = one;
     }
     const waitedMs = slowest === undefined ? 0 : this.#now() - slowest.waiting_since;
-    if (slowest === undefined || waitedMs < SLOW_MS) throw tooManyOpen();
+    if (slowest === undefined || waitedMs < SLOW_MS) return false;
     this.#open.delete(slowest);
     slowest.end(tooSlow(waitedMs));
+    return true;
   }
 }
 
@@ -88,7 +91,8 @@ class OpenBody {
   waiting_since = Number.POSITIVE_INFINITY;
   readonly #now: () => number;
   readonly #count: (before: number, after: number) => void;
-  #held = 0;
+  /** Bytes that are counted. */
+  held = 0;
   #lastPiece = 0;
   #isComputed = false;
   #ended: { readonly error: Error } | undefined;
@@ -106,7 +110,6 @@ class OpenBody {
     return {
       [Symbol.asyncIterator]: () => ({
         next: async () => {
-          this.#beforePiece();
           const step = await this.#unlessEnded(pieces.next());
           if (step.done !== true) this.#take(step.value.length);
           return step;
@@ -136,22 +139,17 @@ class OpenBody {
   }
 
   release(): void {
-    this.#count(this.#held, 0);
-    this.#held = 0;
+    this.#count(this.held, 0);
+    this.held = 0;
   }
 
-  /** All rows of earlier pieces were read. Only the last piece may have a part of the next batch. */
-  #beforePiece(): void {
-    if (!this.#isComputed) return;
-    this.#isComputed = false;
-    const held = Math.min(this.#held, this.#lastPiece);
-    this.#count(this.#held, held);
-    this.#held = held;
-  }
-
+  /** After a batch, the rows of earlier pieces stay in memory until more arrives. Only the last piece may have a part of
+   *  the next batch. */
   #take(bytes: number): void {
-    this.#count(this.#held, this.#held + bytes);
-    this.#held += bytes;
+    const kept = this.#isComputed ? Math.min(this.held, this.#lastPiece) : this.held;
+    this.#isComputed = false;
+    this.#count(this.held, kept + bytes);
+    this.held = kept + bytes;
     this.#lastPiece = bytes;
   }
 
@@ -187,8 +185,8 @@ function tooManyBytes(value: number): Error {
 function tooSlow(waitedMs: number): Error {
   const seconds = Math.floor(waitedMs / 1_000);
   return appError("overloaded", {
-    detail: `No whole batch of rows arrived for ${seconds} seconds, and another request needed the place: ${OPEN_REQUESTS} were open.`,
-    hint: "Send the rows without pauses, or fewer rows per request.",
-    meta: { open: OPEN_REQUESTS, waited_s: seconds },
+    detail: `No whole batch of rows arrived for ${seconds} seconds, and another request needed the place.`,
+    hint: "Send the rows again without pauses, or fewer rows per request.",
+    meta: { waited_s: seconds },
   });
 }
