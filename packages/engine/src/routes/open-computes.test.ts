@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { FREE_BYTES, OPEN_REQUESTS, OpenComputes } from "./open-computes.ts";
 
+/** Half of the largest body. */
 const BODY = 1_000_000;
 const OVERLOADED = expect.objectContaining({ code: "overloaded" });
 const TOO_MANY_BYTES = expect.objectContaining({
@@ -11,7 +12,7 @@ const TOO_MANY_BYTES = expect.objectContaining({
 
 function opened() {
   const clock = { ms: 0 };
-  return { clock, computes: new OpenComputes(BODY, () => clock.ms) };
+  return { clock, computes: new OpenComputes(2 * BODY, () => clock.ms) };
 }
 
 /** A body whose pieces arrive one by one; `undefined` never arrives. */

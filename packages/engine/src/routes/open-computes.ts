@@ -3,9 +3,6 @@ import { limitVariable } from "@appdb/contract/service-limits";
 
 /** Requests with many rows that are open at once. Each holds at most one batch, however slowly its client sends more. */
 export const OPEN_REQUESTS = 100;
-/** The bytes of all bodies that are not computed yet, as a multiple of the largest body. Read into rows, they take
- *  several times as much memory. */
-export const UNCOMPUTED_BODIES = 2;
 /** The first bytes of each body are not counted, so that small requests are always computed. */
 export const FREE_BYTES = 65_536;
 /** A client that sends no whole batch for so long loses its place, or its bytes, when another request needs them. */
@@ -21,7 +18,10 @@ export interface OpenCompute extends Disposable {
   batchComputed(): void;
 }
 
-/** Requests that compute rows, and the bytes of their bodies that are in memory. */
+/**
+ * Requests that compute rows, and the bytes of their bodies that are in memory: together at most those of the largest
+ * body. Read into rows, they take several times as much memory.
+ */
 export class OpenComputes {
   readonly #bodyBytes: number;
   readonly #now: () => number;
@@ -64,7 +64,7 @@ export class OpenComputes {
   /** Counts a body that had `before` bytes and has `after`. @throws overloaded */
   #count(before: number, after: number, body?: OpenBody): void {
     const more = countedPart(after) - countedPart(before);
-    const max = this.#bodyBytes * UNCOMPUTED_BODIES;
+    const max = this.#bodyBytes;
     while (more > 0 && this.#counted + more > max) {
       if (!this.#endSlowest((one) => one !== body && countedPart(one.held) > 0)) throw tooManyBytes(max);
     }
