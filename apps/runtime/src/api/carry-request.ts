@@ -59,10 +59,11 @@ export function readWholeBody(
   { bodies, body_bytes: bodyBytes }: Pick<CarryDeps, "bodies" | "body_bytes">,
 ): Promise<string | Buffer> {
   return new Promise((resolve, reject) => {
-    readBody(raw, bodyBytes, bodies, (error, body) => {
+    const done = (error: Error | null, body?: string | Buffer) => {
       if (error === null) resolve(body ?? "");
       else reject(fromHttpError(error, url));
-    });
+    };
+    readBody(raw, bodyBytes, done, bodies);
   });
 }
 

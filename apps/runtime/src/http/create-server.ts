@@ -6,7 +6,6 @@ import { withoutDashboardCookies } from "@appdb/http/dashboard-cookies";
 import { createRequestIds } from "@appdb/http/request-ids";
 import { type FastifyInstance, fastify } from "fastify";
 import { isStreamed } from "./add-route.ts";
-import { ArrivingBodies } from "./arriving-bodies.ts";
 import { answerBadHttp, fromHttpError, unsupportedMediaType } from "./http-errors.ts";
 import { NO_SCHEMAS } from "./no-schemas.ts";
 import { refuseEncoding } from "./packed-body.ts";
@@ -20,7 +19,6 @@ const SLASH = 0x2f;
 /** Creates the HTTP server with body parsing and answers to invalid HTTP. */
 export function createServer(options: CarryOptions): FastifyInstance {
   const nameRequest = createRequestIds();
-  const bodies = new ArrivingBodies(options.body_bytes);
   const server = fastify({
     logger: false,
     schemaController: NO_SCHEMAS,
@@ -51,12 +49,12 @@ export function createServer(options: CarryOptions): FastifyInstance {
     const refusal = refuseEncoding(request.headers);
     if (refusal !== undefined) done(refusal);
     else if (isStreamed(request)) done(null);
-    else readBody(payload, options.body_bytes, bodies, done);
+    else readBody(payload, options.body_bytes, done);
   });
   server.addContentTypeParser("*", (request, payload, done) => {
     // A streamed body stays unread here.
     if (isStreamed(request)) done(refuseEncoding(request.headers) ?? null);
-    else if (request.routeOptions.config.takes_any_body) readBody(payload, options.body_bytes, bodies, done);
+    else if (request.routeOptions.config.takes_any_body) readBody(payload, options.body_bytes, done);
     else done(unsupportedMediaType(request.headers["content-type"]));
   });
   return server;

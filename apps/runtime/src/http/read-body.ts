@@ -15,9 +15,9 @@ const DROPPED_BYTES = 64_000_000;
 
 /**
  * Reads a request's body: as text, or as bytes when it is not UTF-8, which the route then refuses. Unpacks gzip; the
- * limit applies to the unpacked size. A body that arrives in one piece, as nearly all do, is decoded without a copy.
+ * limit applies to the unpacked size. `bodies` limits those that arrive at the same time. A body that arrives in one piece, as nearly all do, is decoded without a copy.
  */
-export function readBody(request: IncomingMessage, bodyBytes: number, bodies: ArrivingBodies, done: Done): void {
+export function readBody(request: IncomingMessage, bodyBytes: number, done: Done, bodies?: ArrivingBodies): void {
   const source = decompressedBody(request);
   const announced = Number(request.headers["content-length"]);
   let refusal = announced > bodyBytes ? tooLarge(bodyBytes) : undefined;
@@ -44,16 +44,16 @@ export function readBody(request: IncomingMessage, bodyBytes: number, bodies: Ar
   const refuse = (error: Error): void => {
     refusal = error;
     chunks = [];
-    arriving[Symbol.dispose]();
+    arriving?.[Symbol.dispose]();
     // Unpacking the rest of a small but highly compressed body is not worth the work.
     if (source !== request || received > bodyBytes + DROPPED_BYTES) settle(error);
   };
-  const arriving = bodies.begin((error) => settle(error));
+  const arriving = bodies?.begin((error) => settle(error));
   let isSettled = false;
   const settle = (error: Error | null, body?: string | Buffer): void => {
     if (isSettled) return;
     isSettled = true;
-    arriving[Symbol.dispose]();
+    arriving?.[Symbol.dispose]();
     source.removeListener("data", onData);
     source.removeListener("end", onEnd);
     if (source === request) source.removeListener("error", onError);
@@ -70,9 +70,9 @@ export function readBody(request: IncomingMessage, bodyBytes: number, bodies: Ar
   source.on("error", onError);
 }
 
-function refusalOf(arriving: ArrivingBody, bytes: number): Error | undefined {
+function refusalOf(arriving: ArrivingBody | undefined, bytes: number): Error | undefined {
   try {
-    arriving.add(bytes);
+    arriving?.add(bytes);
     return undefined;
   } catch (error) {
     return error as Error;

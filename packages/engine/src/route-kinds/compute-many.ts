@@ -70,6 +70,8 @@ export class ComputeMany {
     const { computes, limits, openSpool } = this.#context;
     const signal = request.signal ?? new AbortController().signal;
     using open = computes.openRequest();
+    // a row or an array is in memory as a whole
+    using _held = computes.holdBody(request.body);
     const source = this.#textsOf(request, open);
     // Each row of a batch holds the rows that it makes until they are written.
     const batchRows = madeRows === undefined ? this.#computer.batch_rows : ROWS_AT_ONCE;

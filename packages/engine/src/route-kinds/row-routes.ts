@@ -124,8 +124,6 @@ export function compileRowRoute(
     receiveForm: receiveLater(receive, (form, { caller }) => readFor(caller)(form)),
     async handle(request) {
       try {
-        // rows of an array, and single rows, are in memory until they are computed
-        using _held = route.kind === "compute" ? context.computes.holdBody(request.body) : undefined;
         if (receive !== undefined && isForm(request)) return await runForm(request, receive);
         if (many?.accepts(request) === true) return await many.run(request);
         const once = route.kind === "insert" ? readIdempotencyKey(request, routeText) : undefined;
