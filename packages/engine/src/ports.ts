@@ -160,7 +160,7 @@ export interface UdfBatch {
   /** Resolves when all rows have their result, or after `ms`.
    *  @throws AppError worker_unavailable, overloaded; the abort's reason */
   wait(ms: number, signal: AbortSignal): Promise<void>;
-  /** Drops the rows that have not begun. Nobody waits for the batch any more. */
+  /** Drops the rows that have not begun. The caller no longer waits for the batch. */
   drop(): void;
 }
 
