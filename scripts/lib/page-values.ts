@@ -8,6 +8,7 @@ import { MAX_NAME_LENGTH, MAX_ORGANIZATION_LENGTH } from "@appdb/contract/names"
 import { MAX_JOINS, MAX_SORT_KEYS } from "@appdb/contract/query";
 import { MAX_ENVIRONMENT_FILES, MAX_ENVIRONMENT_LENGTH } from "@appdb/contract/routes/control-databases";
 import { MAX_PREPARATIONS } from "@appdb/contract/routes/control-deploys";
+import { BODY_BYTES } from "@appdb/contract/routes/control-paths";
 import { SQL_CHARACTERS } from "@appdb/contract/routes/data-queries";
 import { PROGRAM_LEASE_SECONDS, PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
 import * as psql from "@appdb/contract/routes/psql";
@@ -38,6 +39,7 @@ import { STREAMS } from "../../apps/server/src/gateway/domain-server.ts";
 import { BUFFERED_BODY_BYTES } from "../../apps/server/src/gateway/forward/send-by-link.ts";
 import { AT_ONCE, OF_ONE_ORG } from "../../apps/server/src/queue/shares.ts";
 import { MAX_LINE_BYTES } from "../../apps/server/src/reconciler/images/operation-lines.ts";
+import * as bodies from "../../apps/server/src/requests/body-bytes.ts";
 import { BLOCK_BYTES } from "../../apps/server/src/storage/storage-use.ts";
 import { type LibraryFunction, namesOfPlainFunctions } from "./function-tables.ts";
 import { ROOT } from "./paths.mjs";
@@ -54,6 +56,8 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     LONGEST_PAUSE_S: pythonNumber("worker/providers.py", "LONGEST_PAUSE_S"),
     AT_ONCE,
     BLOCK_BYTES,
+    BODY_BYTES,
+    bodies,
     BUFFERED_BODY_BYTES,
     CHUNK_BYTES,
     CONCURRENT_ROWS,

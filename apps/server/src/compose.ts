@@ -61,6 +61,7 @@ import type { Site } from "./identity/tokens/csrf.ts";
 import { AnswerMemory } from "./pods/answer-memory.ts";
 import type { KnownPods } from "./pods/host-runtime.ts";
 import { createLocateVolume } from "./pods/locate-volume.ts";
+import { BodyBytes } from "./requests/body-bytes.ts";
 import { CallerLimits } from "./requests/caller-limits.ts";
 import { type ControlRoutes, createControlRoutes, type FindOrg } from "./requests/checked-route.ts";
 import { createAnswerSeal } from "./requests/idempotency.ts";
@@ -172,7 +173,16 @@ export function composeServer(input: ServerInput): ComposedServer {
     pods: input.pods ?? { isolates: config.pods.driver === "process" ? false : undefined },
   };
   const limits = new CallerLimits(config.quotas.api);
-  const app = createHttpServer({ log, site, trusted_proxies: config.trusted_proxies, identity, findOrg, limits });
+  const bodies = new BodyBytes();
+  const app = createHttpServer({
+    log,
+    site,
+    trusted_proxies: config.trusted_proxies,
+    identity,
+    findOrg,
+    limits,
+    bodies,
+  });
   const routes = createControlRoutes(app, { db, seal: createAnswerSeal(input.auth_secret) });
   addDrain(app);
   app.addHook("onClose", async () => {

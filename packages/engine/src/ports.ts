@@ -160,6 +160,8 @@ export interface UdfBatch {
   /** Resolves when all rows have their result, or after `ms`.
    *  @throws AppError worker_unavailable, overloaded; the abort's reason */
   wait(ms: number, signal: AbortSignal): Promise<void>;
+  /** Drops the rows that have not begun. The caller no longer waits for the batch. */
+  drop(): void;
 }
 
 /** An application aggregate (`@uda`) over the rows of groups, as input of `UdfRunner.fold`. */

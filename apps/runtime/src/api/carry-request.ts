@@ -2,6 +2,7 @@ import { COLUMNS_TYPE } from "@appdb/contract/routes/data-writes";
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { ArrivingBodies } from "../http/arriving-bodies.ts";
 import { BodyStream } from "../http/body-stream.ts";
 import type { Connections } from "../http/connections.ts";
 import { fromHttpError, unsupportedMediaType } from "../http/http-errors.ts";
@@ -14,6 +15,7 @@ export interface CarryDeps {
   readonly log: Logger;
   /** Maximum size of a body that is read into memory. */
   readonly body_bytes: number;
+  readonly bodies: ArrivingBodies;
   /** Called for each piece of a streamed body. @throws the error that ends the request */
   check(): void;
 }
@@ -35,7 +37,7 @@ export async function carryRequest(
   if (!isStreamed && type !== "application/json") throw unsupportedMediaType(headers["content-type"]);
   const signal = connections.signalOf(raw);
   const stream = isStreamed ? new BodyStream(raw, signal) : undefined;
-  const body = isStreamed ? "" : await readWholeBody(request, deps.body_bytes);
+  const body = isStreamed ? "" : await readWholeBody(request, deps);
   reply.hijack();
   const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
   const search = searchOf(request.url);
@@ -51,13 +53,17 @@ async function* checked(stream: BodyStream, check: () => void): AsyncGenerator<U
   }
 }
 
-/** Reads a body into memory: text, or bytes that are not UTF-8. @throws payload_too_large */
-export function readWholeBody({ raw, url }: FastifyRequest, bodyBytes: number): Promise<string | Buffer> {
+/** Reads a body into memory: text, or bytes that are not UTF-8. @throws payload_too_large, overloaded */
+export function readWholeBody(
+  { raw, url }: FastifyRequest,
+  { bodies, body_bytes: bodyBytes }: Pick<CarryDeps, "bodies" | "body_bytes">,
+): Promise<string | Buffer> {
   return new Promise((resolve, reject) => {
-    readBody(raw, bodyBytes, (error, body) => {
+    const done = (error: Error | null, body?: string | Buffer) => {
       if (error === null) resolve(body ?? "");
       else reject(fromHttpError(error, url));
-    });
+    };
+    readBody(raw, bodyBytes, done, bodies);
   });
 }
 

@@ -12,6 +12,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { type DataSource, tableIn } from "../databases/data-handlers.ts";
 import type { TableWrites } from "../databases/table-writes.ts";
+import { ArrivingBodies } from "../http/arriving-bodies.ts";
 import { Connections } from "../http/connections.ts";
 import { unsupportedMediaType } from "../http/http-errors.ts";
 import { carryRequest, readWholeBody } from "./carry-request.ts";
@@ -45,6 +46,7 @@ export function rowHandlers<Params>(
   open: (params: Params) => Promise<WrittenSource>,
 ) {
   const connections = new Connections(app.server);
+  const reading = { bodies: new ArrivingBodies(bodyBytes), body_bytes: bodyBytes };
   const openRows = async (params: Params & { readonly table: string }) => {
     const source = await open(params);
     const { table, path } = await tableIn(source, params.table);
@@ -65,7 +67,7 @@ export function rowHandlers<Params>(
       request,
     }: Call<Params> & { readonly query: z.output<typeof WRITE_SCHEMAS.rowInsert.query> }) => {
       const { check, table, target, writes } = await openTable(params);
-      const carrier = { connections, log, body_bytes: bodyBytes, check };
+      const carrier = { ...reading, connections, log, check };
       await writes.use(table, target, async (opened) => {
         const route = opened.insert(onError);
         await carryRequest(carrier, returnRows === "1" ? route : counting(route), request, reply);
@@ -78,7 +80,7 @@ export function rowHandlers<Params>(
       request,
     }: Call<Params> & { readonly query: z.output<typeof WRITE_SCHEMAS.rowCompute.query> }) => {
       const { check, table, target, writes } = await openRows(params);
-      const carrier = { connections, log, body_bytes: bodyBytes, check };
+      const carrier = { ...reading, connections, log, check };
       await writes.use(table, target, async (opened) => {
         await carryRequest(carrier, await opened.compute({ on_error, outputs: outputs?.split(",") }), request, reply);
       });
@@ -86,7 +88,7 @@ export function rowHandlers<Params>(
     rowUpdate: async ({ params, reply, request }: Call<Params>) => {
       const { table, target, writes } = await openTable(params);
       const signal = endOf(reply);
-      const { text, value } = await readJson(request, bodyBytes);
+      const { text, value } = await readJson(request, reading);
       const [byKeys, byCondition] = rowUpdateSchema.options;
       if (hasMember(value, "where")) {
         const { on_error, set, where } = parseTree(byCondition, value);
@@ -100,7 +102,7 @@ export function rowHandlers<Params>(
     rowDelete: async ({ params, reply, request }: Call<Params>) => {
       const { table, target, writes } = await openTable(params);
       const signal = endOf(reply);
-      const { text, value } = await readJson(request, bodyBytes);
+      const { text, value } = await readJson(request, reading);
       const [byKeys, byCondition] = rowDeleteSchema.options;
       if (hasMember(value, "where")) {
         const where = conditionSql(table, parseTree(byCondition, value).where);
@@ -144,14 +146,14 @@ function notWritable(name: string, table: string): Error {
   });
 }
 
-/** A JSON body with its text. @throws invalid_json, payload_too_large, unsupported_media_type */
+/** A JSON body with its text. @throws invalid_json, payload_too_large, overloaded, unsupported_media_type */
 async function readJson(
   request: FastifyRequest,
-  bodyBytes: number,
+  reading: Parameters<typeof readWholeBody>[1],
 ): Promise<{ readonly text: string; readonly value: unknown }> {
   const type = request.headers["content-type"];
   if (type?.split(";", 1)[0]?.trim().toLowerCase() !== "application/json") throw unsupportedMediaType(type);
-  const text = await readWholeBody(request, bodyBytes);
+  const text = await readWholeBody(request, reading);
   if (typeof text !== "string") {
     throw appError("invalid_json", { detail: "The body is not UTF-8.", hint: "Encode the JSON text as UTF-8." });
   }

@@ -1,11 +1,10 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import { appError } from "@appdb/contract/errors";
+import { STALLED_MS } from "../http/send-answer.ts";
 
 /** Bytes that wait for the client while the next ones are read. */
 const MAX_WAITING = 512 * 1024;
-/** A client that takes nothing for so long has left. */
-const STALLED_MS = 600_000;
 
 /**
  * Sends pieces of a response as fast as its client takes them. `begin` sends its head before the first one.

@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { appError } from "@appdb/contract/errors";
+import type { ArrivingBodies, ArrivingBody } from "./arriving-bodies.ts";
 import { bodyTimedOut } from "./body-stream.ts";
 import { decompressedBody, explainUnpacking, stopUnpacking } from "./packed-body.ts";
 
@@ -14,22 +15,20 @@ const DROPPED_BYTES = 64_000_000;
 
 /**
  * Reads a request's body: as text, or as bytes when it is not UTF-8, which the route then refuses. Unpacks gzip; the
- * limit applies to the unpacked size. A body that arrives in one piece, as nearly all do, is decoded without a copy.
+ * limit applies to the unpacked size. `bodies` limits those that arrive at the same time. A body that arrives in one piece, as nearly all do, is decoded without a copy.
  */
-export function readBody(request: IncomingMessage, bodyBytes: number, done: Done): void {
+export function readBody(request: IncomingMessage, bodyBytes: number, done: Done, bodies?: ArrivingBodies): void {
   const source = decompressedBody(request);
   const announced = Number(request.headers["content-length"]);
-  let isTooLarge = announced > bodyBytes;
+  let refusal = announced > bodyBytes ? tooLarge(bodyBytes) : undefined;
   let text: string | undefined;
   let received = 0;
   let chunks: Buffer[] = [];
   const onData = (chunk: Buffer): void => {
     received += chunk.length;
-    if (received > bodyBytes || isTooLarge) {
-      isTooLarge = true;
-      chunks = [];
-      // Unpacking the rest of a small but highly compressed body is not worth the work.
-      if (source !== request || received > bodyBytes + DROPPED_BYTES) settle(tooLarge(bodyBytes));
+    refusal ??= received > bodyBytes ? tooLarge(bodyBytes) : refusalOf(arriving, chunk.length);
+    if (refusal !== undefined) {
+      refuse(refusal);
       return;
     }
     if (chunk.length === announced && source === request) text = decode(chunk);
@@ -37,14 +36,24 @@ export function readBody(request: IncomingMessage, bodyBytes: number, done: Done
     if (text === undefined) chunks.push(Buffer.from(chunk));
   };
   const onEnd = (): void => {
-    if (isTooLarge) settle(tooLarge(bodyBytes));
+    if (refusal !== undefined) settle(refusal);
     else settle(null, text ?? joined(chunks));
   };
   const onError = (error: Error): void => settle(explainUnpacking(error) as Error);
+  /** Drops what arrived. The error follows when the client has sent the rest. */
+  const refuse = (error: Error): void => {
+    refusal = error;
+    chunks = [];
+    arriving?.[Symbol.dispose]();
+    // Unpacking the rest of a small but highly compressed body is not worth the work.
+    if (source !== request || received > bodyBytes + DROPPED_BYTES) settle(error);
+  };
+  const arriving = bodies?.begin((error) => settle(error));
   let isSettled = false;
   const settle = (error: Error | null, body?: string | Buffer): void => {
     if (isSettled) return;
     isSettled = true;
+    arriving?.[Symbol.dispose]();
     source.removeListener("data", onData);
     source.removeListener("end", onEnd);
     if (source === request) source.removeListener("error", onError);
@@ -59,6 +68,15 @@ export function readBody(request: IncomingMessage, bodyBytes: number, done: Done
   source.on("data", onData);
   source.on("end", onEnd);
   source.on("error", onError);
+}
+
+function refusalOf(arriving: ArrivingBody | undefined, bytes: number): Error | undefined {
+  try {
+    arriving?.add(bytes);
+    return undefined;
+  } catch (error) {
+    return error as Error;
+  }
 }
 
 function joined(chunks: readonly Buffer[]): string | Buffer {

@@ -15,7 +15,12 @@ export interface Sending {
   readonly draining: AbortSignal;
   /** How long an endless stream waits for a reader that consumes nothing. */
   readonly patience_ms?: number;
+  /** The same for an answer that has an end. */
+  readonly stalled_ms?: number;
 }
+
+/** A client that takes nothing of its answer for so long has left. Until then the rest of the answer uses the disk. */
+export const STALLED_MS = 600_000;
 
 /** Statuses without a body and content length. */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
@@ -78,7 +83,8 @@ async function sendStream(
   const iterator = body[Symbol.asyncIterator]();
   const leaving = new Leaving(response, answer.is_endless === true ? draining : undefined);
   try {
-    const timeoutMs = answer.is_endless === true ? (sending.patience_ms ?? ENDLESS_PATIENCE_MS) : undefined;
+    const { patience_ms: endlessMs = ENDLESS_PATIENCE_MS, stalled_ms: finiteMs = STALLED_MS } = sending;
+    const timeoutMs = answer.is_endless === true ? endlessMs : finiteMs;
     if (request.method !== "HEAD") await pump(iterator, response, leaving, timeoutMs);
     response.end();
   } catch (error) {
@@ -97,7 +103,7 @@ async function pump(
   iterator: AsyncIterator<Uint8Array | string>,
   response: ServerResponse,
   leaving: Leaving,
-  timeoutMs: number | undefined,
+  timeoutMs: number,
 ): Promise<void> {
   for (;;) {
     const step = await leaving.race(iterator.next());
@@ -113,8 +119,8 @@ async function pump(
  */
 const ENDLESS_PATIENCE_MS = 60_000;
 
-async function drained(response: ServerResponse, leaving: Leaving, timeoutMs: number | undefined): Promise<void> {
-  const timer = timeoutMs === undefined ? undefined : setTimeout(() => response.destroy(), timeoutMs);
+async function drained(response: ServerResponse, leaving: Leaving, timeoutMs: number): Promise<void> {
+  const timer = setTimeout(() => response.destroy(), timeoutMs);
   await leaving.race(new Promise<void>((resolve) => response.once("drain", resolve)));
   clearTimeout(timer);
 }

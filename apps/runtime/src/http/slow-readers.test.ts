@@ -4,7 +4,7 @@ import { type AddressInfo, createConnection, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, expect, test } from "vitest";
-import { sendAnswer } from "./send-answer.ts";
+import { type Sending, sendAnswer } from "./send-answer.ts";
 
 const PATIENCE_MS = 30;
 const PIECE = "x".repeat(100_000);
@@ -24,7 +24,7 @@ interface Sent {
 }
 
 /** Sends a stream to a client that reads nothing. */
-async function send(body: AsyncIterable<string>, isEndless: boolean): Promise<Sent> {
+async function send(body: AsyncIterable<string>, isEndless: boolean, more: Partial<Sending> = {}): Promise<Sent> {
   server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const client = createConnection((server.address() as AddressInfo).port, "127.0.0.1");
@@ -40,6 +40,7 @@ async function send(body: AsyncIterable<string>, isEndless: boolean): Promise<Se
     cors: null,
     draining,
     patience_ms: PATIENCE_MS,
+    ...more,
   };
   const sent = sendAnswer(sending, { status: 200, headers: {}, is_endless: isEndless, body });
   return { client, response, sent };
@@ -55,6 +56,21 @@ test("drops a client that reads nothing of an endless stream", async () => {
     }
   }
   const { client, response, sent } = await send(endless(), true);
+  await sent;
+  expect([response.destroyed, hasEnded]).toEqual([true, true]);
+  client.destroy();
+});
+
+test("drops a client that takes nothing of a finite answer for long", async () => {
+  let hasEnded = false;
+  async function* pieces() {
+    try {
+      for (let n = 0; n < 200; n++) yield PIECE;
+    } finally {
+      hasEnded = true;
+    }
+  }
+  const { client, response, sent } = await send(pieces(), false, { stalled_ms: PATIENCE_MS });
   await sent;
   expect([response.destroyed, hasEnded]).toEqual([true, true]);
   client.destroy();

@@ -16,6 +16,7 @@ import { wasLeft } from "@appdb/http/mount-api";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Identity } from "../identity/identity.ts";
 import { refuseForeignSite, type Site } from "../identity/tokens/csrf.ts";
+import { type BodyBytes, counted, ownerOfBodies } from "../requests/body-bytes.ts";
 import type { CallerLimits } from "../requests/caller-limits.ts";
 import { authorize, type FindOrg, type PathNames, requirePermissions } from "../requests/checked-route.ts";
 import { toAppError } from "../requests/problems.ts";
@@ -37,6 +38,7 @@ export interface HttpDeps {
   readonly identity: Pick<Identity, "resolve">;
   readonly findOrg: FindOrg;
   readonly limits: CallerLimits;
+  readonly bodies: BodyBytes;
 }
 
 /**
@@ -66,6 +68,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   app.removeContentTypeParser("text/plain");
   app.decorateRequest("principal", undefined);
   app.decorateRequest("org", undefined);
+  app.decorateRequest("counted_body", undefined);
   requirePermissions(app);
   addBodyTime(app);
   let isClosing = false;
@@ -92,10 +95,17 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     if (caller != null) hold(deps.limits.enter("principal", caller));
     if (!isRoute) return;
     request.org = await authorize(permission, principal, request.params as PathNames, deps.findOrg, control);
-    if (request.org !== undefined) {
-      hold(deps.limits.enter("organization", request.org.id, bodyBytes(request)));
-    }
+    if (request.org !== undefined) hold(deps.limits.enter("organization", request.org.id));
+    const owner = isBuffered(request) ? ownerOfBodies(principal) : undefined;
+    if (owner === undefined) return;
+    const body = deps.bodies.begin(owner, request.org?.id);
+    request.counted_body = body;
+    hold(() => body[Symbol.dispose]());
   });
+  app.addHook("preParsing", (request, _reply, payload, done) => {
+    done(null, request.counted_body === undefined ? payload : counted(payload, request.counted_body));
+  });
+  app.addHook("preValidation", async (request) => request.counted_body?.parsed());
   app.addHook("onSend", async (_request, reply) => {
     // the running request is answered, then its connection closes
     if (isClosing) reply.header("connection", "close");
@@ -155,13 +165,14 @@ function untilClosed(answer: ServerResponse): (leave: () => void) => void {
 /** Browsers use only https, for a year after each visit. Subdomains are other sites and decide for themselves. */
 const HSTS = "max-age=31536000";
 
-/** Maximum bytes of a request's body in memory. Routes that read it in pieces buffer nothing. */
-function bodyBytes({ headers, routeOptions }: FastifyRequest): number {
+/** Whether a request has a body that is read into memory. Routes that read it in pieces buffer nothing, and one that is
+ *  announced as too large is refused unread. */
+function isBuffered({ headers, routeOptions }: FastifyRequest): boolean {
   const { control } = routeOptions.config;
-  if (control === undefined || controlRoute(control).streams !== undefined) return 0;
-  if (headers["transfer-encoding"] === undefined && headers["content-length"] === undefined) return 0;
-  const max = routeOptions.bodyLimit ?? BODY_BYTES;
-  return Math.min(max, Number(headers["content-length"] ?? max) || 0);
+  if (control === undefined || controlRoute(control).streams !== undefined) return false;
+  const { "content-length": length, "transfer-encoding": encoding } = headers;
+  if (length === undefined) return encoding !== undefined;
+  return Number(length) <= (routeOptions.bodyLimit ?? BODY_BYTES);
 }
 
 const SAFE_HEADERS = {

@@ -33,22 +33,3 @@ test("allows an organization as much as four callers", () => {
   for (let at = 0; at < 8; at++) limits.enter("organization", "acme");
   expect(() => limits.enter("organization", "acme")).toThrow(REFUSED);
 });
-
-test("limits the bytes of bodies that an organization sends at once", () => {
-  const { limits } = limitsOf({ rate: 0, max_open: 100 });
-  const leaving = [32_000_000, 8_000_000].map((bytes) => limits.enter("organization", "acme", bytes));
-  expect(() => limits.enter("organization", "acme", 32_000_000)).toThrow(/the maximum is 40000000/);
-  limits.enter("organization", "acme");
-  limits.enter("organization", "other", 32_000_000);
-  leaving[0]?.();
-  limits.enter("organization", "acme", 32_000_000);
-});
-
-test("limits the bytes of large bodies of all organizations", () => {
-  const { limits } = limitsOf({ rate: 0, max_open: 100 });
-  const leaving = ["a", "b", "c", "d", "e"].map((org) => limits.enter("organization", org, 32_000_000));
-  expect(() => limits.enter("organization", "g", 32_000_000)).toThrow(/too many large bodies/);
-  limits.enter("organization", "g", 300_000);
-  leaving[0]?.();
-  limits.enter("organization", "g", 32_000_000);
-});

@@ -1,22 +1,16 @@
 import { appError } from "@appdb/contract/errors";
-import { BODY_BYTES } from "@appdb/contract/routes/control-paths";
 import type { ApiBounds } from "../config/config-quotas.ts";
 
 /** The burst size, in seconds of the rate. */
 const BURST_S = 4;
 /** An organization's limits, as a multiple of a caller's. */
 const CALLERS = 4;
-/** Maximum bytes of an organization's bodies in memory. Parsed and sent on, each takes about six times its size. */
-const MAX_BODY_BYTES = 40_000_000;
-/** Maximum bytes of all large bodies, those that few routes accept. Others are read at any time. */
-const MAX_LARGE_BYTES = 160_000_000;
 const FORGET_AT = 10_000;
 
 interface Counted {
   tokens: number;
   at: number;
   open: number;
-  body_bytes: number;
 }
 
 type Who = "principal" | "organization";
@@ -26,18 +20,14 @@ export class CallerLimits {
   readonly #bounds: ApiBounds;
   readonly #now: () => number;
   readonly #counted = new Map<string, Counted>();
-  #largeBytes = 0;
 
   constructor(bounds: ApiBounds, now: () => number = () => performance.now()) {
     this.#bounds = bounds;
     this.#now = now;
   }
 
-  /**
-   * Counts a request until the returned function is called. `bodyBytes` counts for organizations only.
-   * @throws rate_limited with the seconds to wait
-   */
-  enter(who: Who, id: string, bodyBytes = 0): () => void {
+  /** Counts a request until the returned function is called. @throws rate_limited with the seconds to wait */
+  enter(who: Who, id: string): () => void {
     const factor = who === "principal" ? 1 : CALLERS;
     const rate = this.#bounds.rate * factor;
     const mostOpen = this.#bounds.max_open * factor;
@@ -51,26 +41,13 @@ export class CallerLimits {
         most_open: mostOpen,
       });
     }
-    // a single body always fits: routes accept no larger one
-    if (who === "organization" && counted.body_bytes > 0 && counted.body_bytes + bodyBytes > MAX_BODY_BYTES) {
-      const detail = `Bodies of ${counted.body_bytes} bytes are being read for the organization, and the maximum is ${MAX_BODY_BYTES}`;
-      throw tooMany(detail, 1, { most_body_bytes: MAX_BODY_BYTES });
-    }
-    const largeBytes = who === "organization" && bodyBytes > BODY_BYTES ? bodyBytes : 0;
-    if (largeBytes > 0 && this.#largeBytes + largeBytes > MAX_LARGE_BYTES) {
-      throw tooMany("The server is reading too many large bodies", 1, { most_body_bytes: MAX_LARGE_BYTES });
-    }
-    this.#largeBytes += largeBytes;
     counted.tokens -= 1;
     counted.open += 1;
-    counted.body_bytes += bodyBytes;
     let hasLeft = false;
     return () => {
       if (hasLeft) return;
       hasLeft = true;
       counted.open -= 1;
-      counted.body_bytes -= bodyBytes;
-      this.#largeBytes -= largeBytes;
     };
   }
 
@@ -83,7 +60,7 @@ export class CallerLimits {
       return found;
     }
     if (this.#counted.size >= FORGET_AT) this.#forget(at);
-    const bucket = { tokens: rate * BURST_S, at, open: 0, body_bytes: 0 };
+    const bucket = { tokens: rate * BURST_S, at, open: 0 };
     this.#counted.set(name, bucket);
     return bucket;
   }

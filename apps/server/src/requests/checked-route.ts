@@ -16,6 +16,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions } from
 import { sql } from "kysely";
 import type { CallClient, Principal, PrincipalOrg } from "../audit/principal.ts";
 import type { ControlDatabase, Tx } from "../database/pool.ts";
+import type { CountedBody } from "./body-bytes.ts";
 import { type AnswerSeal, changeOnce } from "./idempotency.ts";
 import { hasManageGrant, mayAccessDatabase, mayManageSome, notGranted } from "./manage-grants.ts";
 import { parseInput } from "./problems.ts";
@@ -61,6 +62,8 @@ declare module "fastify" {
   interface FastifyRequest {
     principal: Principal | undefined;
     org: CallOrg | undefined;
+    /** Its body, while it is in memory. */
+    counted_body: CountedBody | undefined;
   }
 }
 

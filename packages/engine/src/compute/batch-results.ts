@@ -4,7 +4,8 @@ import type { UdfBatch, UdfError, UdfGraph, UdfResult, UdfRunner } from "../port
 /** Interval of the checks for unfinished rows. */
 const LOOK_MS = 1_000;
 
-/** Runs a graph on rows, and waits until all have their result. @throws as `UdfBatch.wait` */
+/** Runs a graph on rows, and waits until all have their result. Rows that have not begun when it throws never run.
+ *  @throws as `UdfBatch.wait` */
 export async function runWhole(
   runner: Pick<UdfRunner, "runBatch">,
   graph: UdfGraph,
@@ -13,7 +14,12 @@ export async function runWhole(
   signal = new AbortController().signal,
 ): Promise<UdfBatch> {
   const batch = runner.runBatch(graph, columns, rows);
-  while (batch.ready < rows) await batch.wait(LOOK_MS, signal);
+  try {
+    while (batch.ready < rows) await batch.wait(LOOK_MS, signal);
+  } catch (error) {
+    batch.drop();
+    throw error;
+  }
   return batch;
 }
 
@@ -28,6 +34,7 @@ export class BatchResults implements UdfBatch {
   #ready = 0;
   #failure: { readonly error: unknown } | undefined;
   #wake: (() => void) | undefined;
+  #onDrop: (() => void) | undefined;
 
   constructor(graph: UdfGraph, rows: number) {
     this.rows = rows;
@@ -67,6 +74,15 @@ export class BatchResults implements UdfBatch {
   fail(error: unknown): void {
     this.#failure ??= { error };
     this.#wake?.();
+  }
+
+  /** Calls `work` when the batch is dropped. */
+  onDrop(work: () => void): void {
+    this.#onDrop = work;
+  }
+
+  drop(): void {
+    this.#onDrop?.();
   }
 
   async wait(ms: number, signal: AbortSignal): Promise<void> {
@@ -109,9 +125,11 @@ export function runRowWise(
   rows: number,
 ): UdfBatch {
   const results = new BatchResults(graph, rows);
+  const dropped = new AbortController();
+  results.onDrop(() => dropped.abort());
   for (let row = 0; row < rows; row++) {
     const values = columns.map((column) => column[row] ?? null);
-    run(graph, values).then(
+    run(graph, values, dropped.signal).then(
       (result) => results.put(row, result),
       (error: unknown) => results.fail(error),
     );

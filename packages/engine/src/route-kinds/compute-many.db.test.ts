@@ -310,6 +310,41 @@ test("bodies that do not end leave other requests their slots", async () => {
   }
 });
 
+test("rows that are sent and not computed have a limit of bytes, in each form", async () => {
+  tested = await openTestApplication(APP, { body_bytes: 200_000 } as never);
+  const many = computeOver(tested.manifest, "docs", ["title"]);
+  const service = { name: "computes", prefix: "", routes: [many], source: many.source };
+  await using served = await tested.serveManifest({ ...tested.manifest, services: [service] });
+  const [compiled] = served.endpoints.routes;
+  const line = (letters: number) => Buffer.from(`{"title":"${"x".repeat(letters)}"}\n`);
+  const arrived = [signal(), signal(), signal()];
+  const ended = signal();
+  const lines = arrived.map(({ happen }) => {
+    const stream = (async function* () {
+      // without the end of the line
+      yield line(130_000).subarray(0, -2);
+      happen();
+      await ended.happened;
+      yield Buffer.from("}\n");
+    })();
+    return compiled?.handle({ body: "", stream, headers: {}, id: "r" });
+  });
+  await Promise.all(arrived.map(({ happened }) => happened));
+  const refusal = { code: "overloaded", meta: { limit: "body_bytes", value: 200_000 } };
+  const long = { id: 1, title: "y".repeat(150_000), n: 1 };
+  for (const sent of [[long], long]) expect((await served.post("/docs", sent)).json).toMatchObject(refusal);
+  const sent = (async function* () {
+    yield line(150_000);
+  })();
+  const refused = await compiled?.handle({ body: "", stream: sent, headers: {}, id: "r" });
+  expect(JSON.parse(String(refused?.body))).toMatchObject(refusal);
+  // small ones are computed at any time
+  expect((await served.post("/docs", [{ title: "y" }])).json).toEqual([{ title: "y" }]);
+  ended.happen();
+  for (const answer of lines) expect((await answer)?.status).toBe(200);
+  expect((await served.post("/docs", [long])).json).toEqual([{ title: long.title }]);
+});
+
 function signal(): { readonly happened: Promise<void>; readonly happen: () => void } {
   let happen = () => {};
   const happened = new Promise<void>((resolve) => {

@@ -7,6 +7,7 @@ import { type CellErrors, errorsOfRow } from "../compute/cell-errors.ts";
 import { neededComputed, type Row, type RowLayout } from "../compute/row-layout.ts";
 import { ROWS_AT_ONCE } from "../compute/rows-runner.ts";
 import type { MadeRowsWriter } from "../routes/made-rows-answer.ts";
+import type { OpenCompute } from "../routes/open-computes.ts";
 import { withCellErrors } from "../routes/render-outputs.ts";
 import type { RouteRequest } from "../routes/route.ts";
 import type { RouteContext } from "../routes/route-context.ts";
@@ -68,23 +69,27 @@ export class ComputeMany {
     const { layout, madeRows, readFor } = this.#input;
     const { computes, limits, openSpool } = this.#context;
     const signal = request.signal ?? new AbortController().signal;
-    const source = this.#textsOf(request);
+    using open = computes.openRequest();
+    // a row or an array is in memory as a whole
+    using _held = computes.holdBody(request.body);
+    const source = this.#textsOf(request, open);
     // Each row of a batch holds the rows that it makes until they are written.
     const batchRows = madeRows === undefined ? this.#computer.batch_rows : ROWS_AT_ONCE;
     const read = readRows(source, readFor(request.caller), { ...limits, batch_rows: batchRows });
     const failed = new FailedCells(layout, this.#needed);
     const form = { kind: source.kind, render: this.#input.render, is_minimal: false, is_kept: false };
-    using _open = computes.openRequest();
     const answer = new RowsAnswer(form, computes.bounded(openSpool()));
     try {
       // No slot while the body is read: a client may send its rows slowly.
       for await (const batch of read) {
+        open.batchRead();
         await computes.admission.run(signal, async () => {
           for await (const texts of this.#computed(batch, failed, signal)) {
             const count = await answer.addTexts(texts);
             if (count > limits.insert_rows) throw tooManyRows(limits.insert_rows);
           }
         });
+        open.batchComputed();
       }
       return await answer.finish(failed.headers());
     } catch (error) {
@@ -93,7 +98,8 @@ export class ComputeMany {
     }
   }
 
-  #textsOf({ body, has_columns: hasColumns, stream, ...request }: RouteRequest): RowTexts {
+  #textsOf({ body, has_columns: hasColumns, stream: sent, ...request }: RouteRequest, open: OpenCompute): RowTexts {
+    const stream = sent === undefined ? undefined : open.counted(sent);
     if (stream === undefined) {
       const text = arrayOf({ body, ...request });
       return { kind: "list", texts: text === undefined ? oneRow(body) : splitArray(text) };

@@ -43,3 +43,27 @@ test("one slot is claimed for each waiting work", async () => {
   for (const one of [third, fourth]) one.end();
   await Promise.all([third.done, fourth.done]);
 });
+
+test("a request that was cancelled takes no slot", async () => {
+  const admission = new Admission(1, 10, "requests");
+  const gone = AbortSignal.abort(new Error("gone"));
+  const work = async () => "done";
+  await expect(admission.run(gone, work)).rejects.toThrow("gone");
+  let end = () => {};
+  const running = admission.run(
+    OPEN,
+    () =>
+      new Promise<void>((resolve) => {
+        end = resolve;
+      }),
+  );
+  await expect(admission.run(gone, work)).rejects.toThrow("gone");
+  const leaving = new AbortController();
+  const waiting = admission.run(leaving.signal, work);
+  const next = admission.run(OPEN, work);
+  leaving.abort(new Error("left"));
+  await expect(waiting).rejects.toThrow("left");
+  end();
+  await running;
+  expect(await next).toBe("done");
+});

@@ -22,8 +22,9 @@ export class Admission {
     this.#what = what;
   }
 
-  /** Runs `work` when a slot is free. @throws overloaded when too many wait; the signal's reason while it waits */
+  /** Runs `work` when a slot is free. @throws overloaded when too many wait; the signal's reason before it runs */
   async run<T>(signal: AbortSignal, work: (slot: Slot) => Promise<T>): Promise<T> {
+    signal.throwIfAborted();
     if (this.#taken < this.#max) this.#taken += 1;
     else await this.#wait(signal);
     const slot: Slot = { claim: () => this.#claim(slot) };

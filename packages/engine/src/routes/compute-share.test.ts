@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Spool } from "../ports.ts";
-import { ComputeShare, OPEN_REQUESTS } from "./compute-share.ts";
+import { ComputeShare } from "./compute-share.ts";
 
 function aSpool(): Spool & { readonly pieces: (string | Uint8Array)[] } {
   const pieces: (string | Uint8Array)[] = [];
@@ -17,7 +17,7 @@ function aSpool(): Spool & { readonly pieces: (string | Uint8Array)[] } {
   };
 }
 
-const LIMITS = { compute_bytes: 10, made_bytes: 10 };
+const LIMITS = { body_bytes: 10, compute_bytes: 10, made_bytes: 10 };
 
 test("a piece beyond the bytes of one response is not written", async () => {
   const spool = aSpool();
@@ -52,12 +52,4 @@ test("made rows count until their response is made", () => {
   expect(() => other.add(["123"])).toThrowError(expect.objectContaining({ code: "overloaded" }));
   one[Symbol.dispose]();
   other.add(["1234567890"]);
-});
-
-test("a request beyond the open ones is refused until one ends", () => {
-  const share = new ComputeShare(LIMITS);
-  const [first] = Array.from({ length: OPEN_REQUESTS }, () => share.openRequest());
-  expect(() => share.openRequest()).toThrowError(expect.objectContaining({ code: "overloaded" }));
-  first?.[Symbol.dispose]();
-  share.openRequest();
 });

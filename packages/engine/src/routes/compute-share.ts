@@ -2,15 +2,16 @@ import { appError } from "@appdb/contract/errors";
 import { limitVariable } from "@appdb/contract/service-limits";
 import type { Spool } from "../ports.ts";
 import { Admission } from "./admission.ts";
+import { OPEN_REQUESTS, type OpenCompute, OpenComputes } from "./open-computes.ts";
 
 /** Batches that are computed at once. Each uses the workers. */
 const BATCHES_AT_ONCE = 2;
-/** Requests with many rows that are open at once. Each holds at most one batch, however slowly its client sends more. */
-export const OPEN_REQUESTS = 100;
 /** The bytes of all unread responses of one share, as a multiple of the bytes of one response. */
 export const UNREAD_RESPONSES = 4;
 
 export interface ComputeLimits {
+  /** Maximum bytes of a body, or of a line of it. */
+  readonly body_bytes: number;
   /** Maximum bytes of the response to one request with many rows. */
   readonly compute_bytes: number;
   /** Maximum bytes of made rows in memory, of all responses to single rows. */
@@ -22,23 +23,23 @@ export class ComputeShare {
   /** A slot is for one batch of a request. No request waits for two, so that the queue has room for each. */
   readonly admission = new Admission(BATCHES_AT_ONCE, OPEN_REQUESTS, "requests that compute many rows");
   readonly #limits: ComputeLimits;
-  #open = 0;
+  readonly #open: OpenComputes;
   #unread = 0;
   #made = 0;
 
   constructor(limits: ComputeLimits) {
     this.#limits = limits;
+    this.#open = new OpenComputes(limits.body_bytes);
   }
 
   /** Counts a request with many rows until it is disposed. @throws overloaded */
-  openRequest(): Disposable {
-    if (this.#open === OPEN_REQUESTS) throw tooManyOpen();
-    this.#open += 1;
-    return {
-      [Symbol.dispose]: () => {
-        this.#open -= 1;
-      },
-    };
+  openRequest(): OpenCompute {
+    return this.#open.open();
+  }
+
+  /** Counts a body that is in memory until it is disposed. @throws overloaded */
+  holdBody(body: string | Uint8Array): Disposable {
+    return this.#open.hold(typeof body === "string" ? Buffer.byteLength(body) : body.length);
   }
 
   /** The spool of one response, with a limit. Its bytes count until it is disposed. @throws result_too_large, overloaded */
@@ -83,14 +84,6 @@ export class ComputeShare {
       },
     };
   }
-}
-
-function tooManyOpen(): Error {
-  return appError("overloaded", {
-    detail: `${OPEN_REQUESTS} requests that compute many rows are already open.`,
-    hint: "Send the request again in a moment.",
-    meta: { open: OPEN_REQUESTS },
-  });
 }
 
 function tooLarge(value: number): Error {

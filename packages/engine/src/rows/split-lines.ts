@@ -22,16 +22,20 @@ export async function* splitLines(
       if (begunBytes > lineBytes) throw tooLong(lines + 1, lineBytes);
       continue;
     }
-    const whole = begun.length === 0 ? piece.subarray(0, end) : Buffer.concat([...begun, piece.subarray(0, end)]);
-    const texts = linesOf(whole);
-    const long = whole.length <= lineBytes ? -1 : texts.findIndex((text) => byteLength(text) > lineBytes);
+    const texts = linesOf(joined(begun, piece.subarray(0, end)));
+    const long = begunBytes + end <= lineBytes ? -1 : texts.findIndex((text) => byteLength(text) > lineBytes);
     if (long >= 0) throw tooLong(lines + long + 1, lineBytes);
     lines += texts.length;
-    yield texts;
+    // before the rows are taken, which may last: their bytes are not needed any more
     begun = [piece.subarray(end + 1)];
     begunBytes = piece.length - end - 1;
+    yield texts;
   }
   if (begunBytes > 0) yield linesOf(Buffer.concat(begun));
+}
+
+function joined(begun: readonly Uint8Array[], end: Uint8Array): Uint8Array {
+  return begun.length === 0 ? end : Buffer.concat([...begun, end]);
 }
 
 /** The lines of some bytes. One that is not UTF-8 stays bytes. */

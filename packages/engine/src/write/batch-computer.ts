@@ -33,7 +33,7 @@ export class BatchComputer {
       if (row === undefined) continue;
       try {
         if (stage.accept({ row, onError }, found)) continue;
-        await stage.complete({ row, onError });
+        await stage.complete({ row, onError, signal });
         failed.add(row);
       } catch (error) {
         throw withRowLocation(error, batch.locationOf(at));
@@ -43,14 +43,14 @@ export class BatchComputer {
   }
 
   /** Computes in Python the columns that SQL would have computed. @throws as `compute` */
-  async computeRest(batch: RowBatch, rows: readonly Row[]): Promise<void> {
+  async computeRest(batch: RowBatch, rows: readonly Row[], signal: AbortSignal): Promise<void> {
     const { layout, stage, on_error: onError } = this.#input;
     if (stage.rest === null) return;
     if (onError === "ignore") {
-      await Promise.all(rows.map((row) => stage.complete({ row, onError })));
+      await Promise.all(rows.map((row) => stage.complete({ row, onError, signal })));
       return;
     }
-    const errors = await runBatch(this.#deps.udf(), stage.rest, rows);
+    const errors = await runBatch(this.#deps.udf(), stage.rest, rows, signal);
     const at = Math.min(...errors.keys());
     const found = errors.get(at);
     if (found !== undefined) throw withRowLocation(cellError(layout.whole, found), placeOf(batch, rows[at]));

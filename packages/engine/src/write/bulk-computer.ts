@@ -31,7 +31,7 @@ export class BulkComputer {
         } catch (error) {
           if (!isRowRefusal(error)) throw computeRefusal(this.#input.layout, undefined, error, this.#deps.limits);
           // Python may be able to compute a value that SQL cannot, and names the row otherwise.
-          await this.#computer.computeRest(batch, rows);
+          await this.#computer.computeRest(batch, rows, signal);
         }
       }
       signal.throwIfAborted();

@@ -213,7 +213,7 @@ export class BulkWriter {
       if (!isRowRefusal(error)) throw error;
     }
     await connection.query({ text: `rollback to savepoint ${SAVEPOINT}` });
-    await this.#computer.computeRest(batch, rows);
+    await this.#computer.computeRest(batch, rows, run.signal);
     await this.#copy(run, batch, rows);
   }
 

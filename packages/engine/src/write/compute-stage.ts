@@ -78,14 +78,14 @@ export class ComputeStage {
   }
 
   /** Computes in Python the columns that SQL would have computed. @throws as `run` */
-  async complete(write: Pick<NewRow, "row" | "onError">): Promise<void> {
+  async complete(write: Pick<NewRow, "row" | "onError" | "signal">): Promise<void> {
     const { layout, functions } = this.#input;
     const { row } = write;
     const errors = errorsOfRow(layout, row);
     const remaining = this.#later.filter((name) => errors[name] === undefined);
     for (const name of this.#later) if (errors[name] !== undefined) row[layout.index.get(name) ?? -1] = null;
     const graph = remaining.length === this.#later.length ? this.rest : bindPython(layout, functions, remaining);
-    if (graph !== null) this.accept(write, await runCells(this.#udf(), graph, row));
+    if (graph !== null) this.accept(write, await runCells(this.#udf(), graph, row, write.signal));
   }
 
   #note(row: Row, found: Readonly<Record<string, UdfError>>): CellErrors {

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { UdfBatch, UdfGraph, UdfRunner } from "@appdb/engine/ports";
+import { eventually } from "@appdb/testkit/eventually";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
@@ -214,6 +215,17 @@ test("runs many rows of an async function concurrently", async () => {
   const batch = await run(graphOf("later"), texts);
   expect(batch.columns).toEqual([texts.map((text) => text.toUpperCase())]);
   expect(performance.now() - began).toBeLessThan(8_000);
+});
+
+test("rows of a dropped batch that have not begun never run", async () => {
+  const of = createRunner({ function_timeout_ms: 60_000 });
+  const left = of.runBatch(graphOf("act"), [["sleep 1", ...many(3_000)]], 3_001);
+  await eventually(async () => expect(ran("sleep 1")).toBe(1));
+  left.drop();
+  expect(of.stats().waiting).toBe(0);
+  // the worker has the first rows already
+  expect((await run(graphOf("act"), ["after"], of)).columns).toEqual([["AFTER"]]);
+  expect(ran("row 2999")).toBe(0);
 });
 
 test("a batch ends with its workers, and its caller may stop waiting", async () => {

@@ -1,6 +1,7 @@
 import type { UdfGraph } from "@appdb/engine/ports";
 import { expect, test } from "vitest";
 import { type GraphRows, type QueuedRow, RowQueue } from "./row-queue.ts";
+import { WorkerBatch } from "./worker-batch.ts";
 
 function graph(key: string): UdfGraph {
   return { key, inputs: [{ name: "x", type: { kind: "string" }, nullable: false }], steps: [], functions: [] };
@@ -72,6 +73,27 @@ test("does not combine long rows in one chunk", () => {
   const queue = new RowQueue();
   for (let i = 0; i < 5; i++) add(queue, "a", "x".repeat(600_000));
   expect([9, 9, 9].map((count) => take(queue, count).length)).toEqual([2, 2, 1]);
+});
+
+test("a dropped batch leaves only rows that a worker has", () => {
+  const queue = new RowQueue();
+  const rows = queue.graphRows(graph("a"));
+  const batchOf = (texts: readonly string[]) => new WorkerBatch(rows, [texts], texts.length);
+  const [gone, stays] = [batchOf(["1", "2", "3", "4", "5"]), batchOf(["6"])];
+  queue.addBatch(gone);
+  queue.addBatch(stays);
+  const sent = take(queue, 4);
+  // rows of a worker that ended return
+  queue.addFirst(rows, sent.slice(1, 2));
+  queue.addSuspects(sent.slice(2, 3));
+  expect(queue.waiting).toBe(4);
+  gone.results.drop();
+  gone.results.drop();
+  expect([queue.waiting, queue.takeSuspect()]).toEqual([1, undefined]);
+  expect(texts(take(queue, 9))).toEqual(["6"]);
+  // a worker's answer to a dropped row, and the end of that worker, change nothing
+  queue.addFirst(rows, sent.slice(3));
+  expect(queue.waiting).toBe(0);
 });
 
 test("an emptied queue has no rows and accepts new ones", () => {

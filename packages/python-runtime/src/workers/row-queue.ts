@@ -58,6 +58,8 @@ export interface QueuedRow {
   /** Number of workers that ended while they may have run this row. */
   strikes: number;
   state: "waiting" | "sent" | "answered";
+  /** The batch of which it is a part. */
+  readonly batch?: WorkerBatch;
 }
 
 /** Waiting rows of one graph. */
@@ -120,6 +122,20 @@ export class RowQueue {
     batch.graph.batches.push(batch);
     this.waiting += batch.left;
     this.#list(batch.graph);
+    batch.results.onDrop(() => this.#dropBatch(batch));
+  }
+
+  /** Drops the waiting rows of a batch, and those that returned to the queue. */
+  #dropBatch(batch: WorkerBatch): void {
+    const { graph } = batch;
+    this.waiting -= batch.left;
+    batch.drop();
+    graph.batches = graph.batches.filter((other) => other !== batch);
+    for (const row of [...graph.rows.slice(graph.head), ...this.#suspects]) {
+      if (row.batch !== batch || row.state !== "waiting") continue;
+      row.state = "answered";
+      this.waiting -= 1;
+    }
   }
 
   /** Returns unstarted rows of a graph to the front of its queue. */
@@ -249,6 +265,7 @@ function skipAnswered(graph: GraphRows): void {
   }
 }
 
+/** Whether a worker had it, and its caller still waits. */
 function isSent(row: QueuedRow): boolean {
-  return row.state === "sent";
+  return row.state === "sent" && row.batch?.is_dropped !== true;
 }

@@ -8,6 +8,7 @@ export class WorkerBatch {
   readonly graph: GraphRows;
   readonly inputs: readonly (readonly EngineValue[])[];
   readonly results: BatchResults;
+  is_dropped = false;
   readonly #isLong: readonly boolean[];
   #next = 0;
 
@@ -33,6 +34,12 @@ export class WorkerBatch {
     return { batch: this, first, count: next - first };
   }
 
+  /** Leaves the remaining rows out. */
+  drop(): void {
+    this.is_dropped = true;
+    this.#next = this.results.rows;
+  }
+
   /** An individual row that was sent; its result is stored here. */
   row(at: number): QueuedRow {
     return {
@@ -43,6 +50,7 @@ export class WorkerBatch {
       forget: undefined,
       strikes: 0,
       state: "sent",
+      batch: this,
     };
   }
 

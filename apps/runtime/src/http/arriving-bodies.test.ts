@@ -1,0 +1,46 @@
+import { expect, test } from "vitest";
+import { ArrivingBodies } from "./arriving-bodies.ts";
+
+const MB = 1_000_000;
+const TOO_MANY = expect.objectContaining({ code: "overloaded", meta: { limit: "body_bytes", value: 2 * MB } });
+
+function arriving() {
+  const clock = { ms: 0 };
+  const bodies = new ArrivingBodies(MB, () => clock.ms);
+  const ended: Error[] = [];
+  const begin = () => bodies.begin((error) => ended.push(error));
+  return { begin, clock, ended };
+}
+
+test("bodies that arrive have a limit together until they are read, and small ones have none", () => {
+  const { begin } = arriving();
+  const [first, second, third] = [begin(), begin(), begin()];
+  first.add(MB);
+  second.add(MB);
+  third.add(MB / 10);
+  expect(() => third.add(MB / 10)).toThrow(TOO_MANY);
+  begin().add(65_536);
+  first[Symbol.dispose]();
+  first[Symbol.dispose]();
+  first.add(MB);
+  third.add(MB);
+  expect(() => third.add(MB)).toThrow(TOO_MANY);
+});
+
+test("a slow body loses its bytes to another one", () => {
+  const { begin, clock, ended } = arriving();
+  const small = begin();
+  small.add(10);
+  const slow = begin();
+  slow.add(1.5 * MB);
+  clock.ms += 6_000;
+  const other = begin();
+  expect(() => other.add(MB)).toThrow(TOO_MANY);
+  clock.ms += 6_000;
+  other.add(MB);
+  expect(ended).toEqual([expect.objectContaining({ code: "overloaded", meta: { waited_s: 12 } })]);
+  // the one that needs bytes does not end itself
+  clock.ms += 60_000;
+  expect(() => other.add(2 * MB)).toThrow(TOO_MANY);
+  expect(ended).toHaveLength(1);
+});
