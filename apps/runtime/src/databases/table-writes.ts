@@ -6,8 +6,8 @@ import { isProgramFunction, isProgramModule } from "@appdb/contract/program-code
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { logOfPeople } from "@appdb/engine/answers/answers";
-import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
 import { loadDefinitions } from "@appdb/engine/catalog/load-catalog";
+import { runtimeOfRows, tablesOfRuntime } from "@appdb/engine/catalog/row-runtimes";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { insertServices } from "@appdb/engine/endpoints/table-routes";
@@ -88,7 +88,7 @@ export class TableWrites implements AsyncDisposable {
    * @throws schema_mismatch when the files of its last update are gone
    */
   async use<T>(table: ReadableTable, target: string, work: (table: WritableTable) => Promise<T>): Promise<T> {
-    const runtimeId = await readRuntime(this.#deps.sql, (table.view?.table ?? table).id);
+    const runtimeId = await runtimeOfRows(this.#deps.sql, (table.view?.table ?? table).id);
     const key = `${target}\n${runtimeId ?? ""}`;
     let opened = this.#opened.get(key);
     if (opened === undefined) {
