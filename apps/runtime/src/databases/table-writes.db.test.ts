@@ -12,7 +12,7 @@ import { aColumn, aComputed, aFunction, aManifest, aTable, col, lit, udf } from 
 import { openTestCatalog, type TestCatalog } from "@appdb/testkit/test-catalog";
 import { testRuntime } from "@appdb/testkit/test-runtime";
 import { expect, test } from "vitest";
-import { TableWrites } from "./table-writes.ts";
+import { TableWrites, type WritableTable } from "./table-writes.ts";
 
 const KEY = aColumn("key", "string", { primary_key: true });
 
@@ -95,6 +95,32 @@ test("rows of a table and of an iterator view over it are written together", asy
       return await json(Readable.from(body));
     });
     expect(made).toMatchObject([{ text: "Four." }, { text: "Five." }]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
+/** What changed the tables has not told the writes, so the first request finds it. */
+test("writes of tables that have changed are opened again", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-writes-"));
+  try {
+    await using catalog = await openTestCatalog();
+    const tables = [aTable("docs", [KEY, aColumn("note", "string", { nullable: true })])];
+    await catalog.apply(aManifest({ tables }));
+    await using writes = openWrites(catalog, folder, aManifest({ tables }));
+    const insert = async (key: string) => {
+      const [table] = readableTables(await loadCatalog(catalog.sql));
+      if (table === undefined) throw new Error("The table is missing.");
+      const request = { body: JSON.stringify([{ key }]), headers: {}, id: "r" };
+      const run = async ({ insert: open }: WritableTable) => await open("abort").handle(request);
+      return await json(Readable.from((await writes.use(table, "main", run)).body));
+    };
+    expect(await insert("a")).toMatchObject([{ key: "a" }]);
+    await catalog.apply(aManifest({ tables: [aTable("docs", [KEY])] }), { allow_destructive: true });
+    const refused = await insert("b");
+    expect(refused).toMatchObject({ code: "schema_changed", detail: expect.stringContaining("docs.note was dropped") });
+    expect(JSON.stringify(refused)).not.toContain("service");
+    expect(await insert("b")).toMatchObject([{ key: "b" }]);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
