@@ -17,7 +17,7 @@ const PLAIN = aTable("v", [aComputed("one", lit("1", "int"))], { view: AT_ALL })
 const BAD = aTable("v", [aComputed("bad", udf("app:bad", "string", col("title", "string")))], { view: AT_ALL });
 
 /** The caller of a change leaves, as with Ctrl-C, before its job fails. */
-test("what is undone after its caller has left is told", async () => {
+test("reports what is undone after its caller has left", async () => {
   await bench.apply(aManifest({ tables: [DOCS, PLAIN] }));
   await bench.execute({ text: "insert into docs (_row, id, title) values (uuidv7(), 1, 't')" });
   await using sql = createPgPool({ dsn: bench.dsn(), max: 4, application_name: "changes" });

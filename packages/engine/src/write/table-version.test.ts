@@ -99,7 +99,7 @@ test("the hint names the restart of a service in a terminal, which hosted servic
   expect(updateHint({ app_file: "app.py", target: "cloud://acme:main" })).toMatch(/app\.py cloud:\/\/acme:main$/);
 });
 
-test("people, who have no service, are told to try again", () => {
+test("errors of people, who have no service, ask to try again", () => {
   const opened: string[] = [];
   const people = { app_file: "", target: "main", onStale: () => void opened.push("again") };
   const error = schemaChanged(people, "View it was dropped.", {});
