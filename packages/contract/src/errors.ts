@@ -34,7 +34,7 @@ export const ERRORS = {
   worker_unavailable: { status: 503, title: "No worker could be started" },
   export_failed: { status: 502, title: "The row was stored here but not in the other database" },
   export_refused: { status: 422, title: "The table of an export does not match its route" },
-  schema_changed: { status: 409, title: "The table changed while the service was running" },
+  schema_changed: { status: 409, title: "The table changed while it was in use" },
   database_unavailable: { status: 503, title: "PostgreSQL does not answer" },
   commit_unknown: { status: 503, title: "The connection broke before the outcome was known" },
   disk_full: { status: 507, title: "The disk is full" },

@@ -38,6 +38,8 @@ export const viewSchema = z.strictObject({
 /** What the rows of an iterator view are made of, in the catalog. */
 export const rowsOfSchema = z.strictObject({
   table: z.string(),
+  /** The filtered view of that table whose rows make them; absent for all rows of the table. */
+  base: z.string().optional(),
   column: z.string(),
   text: z.string(),
   /** Texts of columns that are made with the rows, because they read columns of the base. */

@@ -57,7 +57,7 @@ function textOf({ rows_of: rowsOf }: ReadableTable, { computed, name }: CatalogC
 
 /** The path of what a view is over; null for a table. */
 function viewOf({ folder, rows_of: rowsOf, view }: ReadableTable): string | null {
-  const base = view?.base ?? rowsOf?.table;
+  const base = view?.base ?? rowsOf?.base ?? rowsOf?.table;
   return base === undefined ? null : pathOf(folder, base);
 }
 

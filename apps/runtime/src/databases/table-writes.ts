@@ -6,8 +6,8 @@ import { isProgramFunction, isProgramModule } from "@appdb/contract/program-code
 import type { Runtime } from "@appdb/contract/runtime";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { logOfPeople } from "@appdb/engine/answers/answers";
-import { readRuntime, tablesOfRuntime } from "@appdb/engine/catalog/catalog-store";
 import { loadDefinitions } from "@appdb/engine/catalog/load-catalog";
+import { runtimeOfRows, tablesOfRuntime } from "@appdb/engine/catalog/row-runtimes";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { insertServices } from "@appdb/engine/endpoints/table-routes";
@@ -88,11 +88,14 @@ export class TableWrites implements AsyncDisposable {
    * @throws schema_mismatch when the files of its last update are gone
    */
   async use<T>(table: ReadableTable, target: string, work: (table: WritableTable) => Promise<T>): Promise<T> {
-    const runtimeId = await readRuntime(this.#deps.sql, (table.view?.table ?? table).id);
+    const runtimeId = await runtimeOfRows(this.#deps.sql, (table.view?.table ?? table).id);
     const key = `${target}\n${runtimeId ?? ""}`;
     let opened = this.#opened.get(key);
     if (opened === undefined) {
-      opened = new OpenedTables(this.#deps, this.#share, runtimeId, target);
+      const created = new OpenedTables(this.#deps, this.#share, runtimeId, target, () =>
+        this.#release((one) => one === created),
+      );
+      opened = created;
       this.#opened.set(key, opened);
     }
     try {
@@ -180,10 +183,17 @@ class OpenedTables {
   has_failed = false;
   runs_programs = false;
 
-  constructor(deps: TableWritesDeps, share: ComputeShare, runtimeId: string | null, target: string) {
+  /** `onStale`: called when the tables have changed in a way that only opening them again handles. */
+  constructor(
+    deps: TableWritesDeps,
+    share: ComputeShare,
+    runtimeId: string | null,
+    target: string,
+    onStale: () => void,
+  ) {
     this.#deps = deps;
     this.#usedAt = deps.clock.now();
-    this.#opening = open(deps, share, runtimeId, target);
+    this.#opening = open(deps, share, { runtime_id: runtimeId, target, onStale });
     this.#opening.then(
       (opened) => {
         this.runs_programs = opened.runs_programs;
@@ -234,8 +244,11 @@ async function open(
     printAddress,
   }: TableWritesDeps,
   share: ComputeShare,
-  runtimeId: string | null,
-  target: string,
+  {
+    runtime_id: runtimeId,
+    target,
+    onStale,
+  }: { readonly runtime_id: string | null; readonly target: string; readonly onStale: () => void },
 ): Promise<Opened> {
   // Without a runtime, the tables were made by requests, and none of their columns calls a function of Python.
   const stored = runtimeId === null ? plainRuntime : runtimes.find(runtimeId)?.runtime;
@@ -286,6 +299,7 @@ async function open(
     clock,
     openSpool: createFileSpool,
     computes: share,
+    onStale,
     ...mediaDeps(media),
   };
   const endpoints = await openEndpoints(deps, {

@@ -13,6 +13,7 @@ import type { Creations } from "@appdb/engine/table-changes/creations";
 
 export interface WatchDeps extends ApplyDeps {
   readonly sql: SqlPool;
+  /** Called when the jobs have ended; after the caller has left, also when what failed is undone. */
   readonly onFilled?: () => void;
   readonly creations: Creations;
   /** Keeps the database open. */
@@ -31,8 +32,8 @@ export async function watchChange(
   onProgress: (progress: Progress) => void,
   signal: AbortSignal,
 ): Promise<void> {
-  if (creating === null) return await watchJobs(deps, jobs, onProgress, signal);
   const watch = async (until: AbortSignal): Promise<void> => {
+    if (creating === null) return await watchJobs(deps, jobs, onProgress, until);
     await watchJobs(deps, jobs, onProgress, until, () => undoCreation(deps, request, creating));
     await endCreation(deps, request, creating, { failed: false });
   };
@@ -54,7 +55,9 @@ async function watchAlone(deps: WatchDeps, watch: (until: AbortSignal) => Promis
   try {
     await watch(new AbortController().signal);
   } catch (error) {
-    deps.log.info({ error: String(error) }, "a table or view was not created");
+    deps.log.info({ error: String(error) }, "a change of a table was not completed");
+  } finally {
+    deps.onFilled?.();
   }
 }
 

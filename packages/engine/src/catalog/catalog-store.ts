@@ -100,19 +100,6 @@ export async function readRuntime(sql: SqlConnection, tableId: number): Promise<
   return rows[0]?.[0] ?? null;
 }
 
-/** Names of a folder's tables whose column functions use this runtime. */
-export async function tablesOfRuntime(
-  sql: SqlConnection,
-  folder: string,
-  runtimeId: string | null,
-): Promise<Set<string>> {
-  const { rows } = await sql.query({
-    text: "select name from appdb.tables where folder = $1 and runtime_id is not distinct from $2",
-    values: [folder, runtimeId],
-  });
-  return new Set(rows.map(([name]) => name ?? ""));
-}
-
 /** All runtimes in use, by tables or by unfinished jobs. */
 export async function listRuntimes(sql: SqlConnection): Promise<string[]> {
   const { rows } = await sql.query({

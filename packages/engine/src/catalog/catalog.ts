@@ -68,6 +68,8 @@ export interface CatalogTable {
   readonly rows_of?:
     | {
         readonly table: string;
+        /** The filtered view of the table whose rows make them; absent for all rows of the table. */
+        readonly base?: string | undefined;
         readonly column: string;
         readonly text: string;
         readonly values?: Readonly<Record<string, string>> | undefined;

@@ -6,6 +6,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { columnPath } from "../catalog/sql-names.ts";
 import { planSchema } from "../schema/plan-schema.ts";
+import { TRY_AGAIN } from "../write/table-version.ts";
 
 interface TablesOfApplication {
   readonly manifest: Manifest;
@@ -15,13 +16,24 @@ interface TablesOfApplication {
 /**
  * Refuses tables that a service could not write. Additions by a later update are allowed: a service that restarts after
  * a crash must not fail because of them. `is_started`: the manifest is of the service's last update, not of the current
- * file.
+ * file. `onStale`: of writes of people, who have no service.
  * @throws schema_mismatch naming the tables
  */
-export function checkTables(input: TablesOfApplication & { readonly is_started?: boolean }, catalog: Catalog): void {
+export function checkTables(
+  input: TablesOfApplication & { readonly is_started?: boolean; readonly onStale?: (() => void) | undefined },
+  catalog: Catalog,
+): void {
   const different = [...new Set(findIncompatibilities(input, catalog).map(({ table }) => table))];
   if (different.length === 0) return;
   const { app_file: appFile } = input.manifest;
+  if (input.onStale !== undefined) {
+    input.onStale();
+    throw appError("schema_mismatch", {
+      detail: `The tables of ${input.target} are not as they were when they were opened: ${different.join(", ")}.`,
+      hint: `${TRY_AGAIN} If that fails, too: cli schema update ${appFile === "" ? "<app file>" : appFile} ${input.target}`,
+      meta: { target: input.target, tables: different },
+    });
+  }
   if (input.is_started === true) {
     // The current file is unknown here. The update of the service reports whether its tables are outdated.
     throw appError("schema_mismatch", {

@@ -128,7 +128,7 @@ export async function openEndpoints(deps: EndpointsDeps, declared: EndpointsInpu
   const services = input.services.map((name) => findService(input.manifest, name));
   for (const service of services) checkRoutes(input.manifest, service);
   const catalog = await readDefinitions(deps.sql);
-  checkTables({ ...input, is_started: true }, catalog);
+  checkTables({ ...input, is_started: true, onStale: deps.onStale }, catalog);
   const checks = await compileManifestChecks(input.manifest);
   const tables = haveHandlers(services) ? tableService(input.manifest) : undefined;
   const context = new RouteContext(deps, withService(input, tables), catalog, checks);

@@ -4,7 +4,7 @@ import type { BoundTable } from "../catalog/bind-query.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { columnLabel } from "../catalog/sql-names.ts";
 import { folderSchema } from "../target.ts";
-import { type ServiceIdentity, updateHint } from "../write/table-version.ts";
+import { type ServiceIdentity, schemaChanged, updateHint } from "../write/table-version.ts";
 
 /**
  * Compares the columns that a query reads with the current table, and returns that table. Other columns do not matter.
@@ -22,6 +22,7 @@ export function checkReads(known: BoundTable, catalog: Catalog, service: Service
         meta,
       });
     }
+    if (service.onStale !== undefined) throw schemaChanged(service, what, meta);
     throw appError("schema_changed", {
       detail: `${what} The service was started before that and cannot answer this query.`,
       hint: updateHint(service),

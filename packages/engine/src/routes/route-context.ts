@@ -25,7 +25,7 @@ import { AnsweredRows, NewRows } from "../write/new-rows.ts";
 import { RowDeleter } from "../write/row-deleter.ts";
 import { RowUpdater } from "../write/row-updater.ts";
 import { TableStatements } from "../write/table-statements.ts";
-import { planTableVersion } from "../write/table-version.ts";
+import { planTableVersion, type ServiceIdentity } from "../write/table-version.ts";
 import { TableVersionGuard } from "../write/table-version-guard.ts";
 import type { WriteDeps } from "../write/write-pipeline.ts";
 import { Admission } from "./admission.ts";
@@ -73,6 +73,8 @@ export interface EndpointsDeps {
   readonly forms?: FormReader;
   /** What requests that compute rows share with those of other endpoints. Default: nothing. */
   readonly computes?: ComputeShare;
+  /** For writes of people: called when the tables have changed, and these endpoints cannot use them any more. */
+  readonly onStale?: (() => void) | undefined;
   /** Default: no tracing. */
   readonly tracer?: RequestTracer | undefined;
 }
@@ -119,6 +121,7 @@ export class RouteContext {
   readonly generators: Generators;
   readonly #rowDeps: WriteDeps;
   readonly #catalog: Catalog;
+  readonly #service: ServiceIdentity;
   readonly #layouts = new Map<string, { layout: RowLayout; guard: TableVersionGuard }>();
   readonly #inserters = new Map<string, Inserter>();
   readonly #updaters = new Map<string, RowUpdater>();
@@ -151,13 +154,14 @@ export class RouteContext {
     };
     this.live = new LiveQueries({ sql: deps.sql, log: deps.log, limits: this.limits });
     const { app_file: appFile, queries } = input.manifest;
+    this.#service = { app_file: appFile, target: input.target, onStale: deps.onStale };
     this.queries = new OpenQueries(
       {
         sql: deps.sql,
         udf: deps.udf,
         functions: this.functions,
         limits: this.limits,
-        service: { app_file: appFile, target: input.target },
+        service: this.#service,
         findTable: (name) => declaredTable(this.input, this.#catalog, name),
       },
       queries,
@@ -194,7 +198,7 @@ export class RouteContext {
   layout(name: string): { layout: RowLayout; guard: TableVersionGuard } {
     const known = this.#layouts.get(name);
     if (known !== undefined) return known;
-    const service = { app_file: this.input.manifest.app_file, target: this.input.target };
+    const service = this.#service;
     const layout = layOutRow(declaredTable(this.input, this.#catalog, name), unstoredColumns(this.input, name));
     const now = planTableVersion(layout, this.#catalog, service);
     const opened = { layout, guard: new TableVersionGuard(this.deps.sql, layout, service, now) };

@@ -6,7 +6,7 @@ import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { viewOfRows } from "../catalog/sql-names.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";
-import { isDefault, labelOfIndex, makerOf, type Stored } from "./read-declaration.ts";
+import { baseOf, isDefault, labelOfIndex, type Stored } from "./read-declaration.ts";
 
 /** What depends on a table, a view or one of their columns, with names for people. */
 
@@ -27,7 +27,10 @@ function directlyOver({ tables, views, ...catalog }: Catalog, of: Stored): reado
     return table === undefined || view.folder !== folder || view.definition.base !== name ? [] : [{ table, view }];
   });
   const whole = { ...catalog, tables, views };
-  const made = of.view === undefined ? tables.filter((table) => makerOf(whole, table) === of.table) : [];
+  const made = tables.filter((table) => {
+    const base = baseOf(whole, table);
+    return base?.table.id === of.table.id && base.view?.id === of.view?.id;
+  });
   return [...filtered, ...made.map((table): Stored => ({ table }))];
 }
 

@@ -16,10 +16,13 @@ export async function followColumns(sql: SqlConnection, before: Catalog): Promis
     const now = followed(before, after, table, shown);
     return JSON.stringify(now) === JSON.stringify(shown) ? undefined : now;
   };
-  for (const { id, rows_of: rowsOf } of before.tables) {
+  for (const { id, rows_of: was } of before.tables) {
     const table = after.tables.find((one) => one.id === id);
-    if (rowsOf?.columns === undefined || JSON.stringify(table?.rows_of) !== JSON.stringify(rowsOf)) continue;
-    const columns = table === undefined ? undefined : shownNow(table, rowsOf.columns);
+    const rowsOf = table?.rows_of;
+    if (table === undefined || was?.columns === undefined || rowsOf == null) continue;
+    // The names of the tables and views below may have changed.
+    const isFollowing = textOf(rowsOf.columns ?? []) === textOf(was.columns);
+    const columns = isFollowing ? shownNow(table, was.columns) : undefined;
     if (columns === undefined) continue;
     const text = "update appdb.tables set rows_of = $2 where id = $1";
     await sql.query({ text, values: [id, JSON.stringify({ ...rowsOf, columns })] });
@@ -33,6 +36,11 @@ export async function followColumns(sql: SqlConnection, before: Catalog): Promis
     const text = "update appdb.views set definition = $2 where id = $1";
     await sql.query({ text, values: [id, JSON.stringify({ ...definition, columns })] });
   }
+}
+
+/** Names that PostgreSQL has changed in rows_of leave the members of its objects in another order. */
+export function textOf(shown: readonly Shown[]): string {
+  return JSON.stringify(shown.map(({ column, name, up }) => [name, column, up]));
 }
 
 function isSame(one: ViewDefinition, other: ViewDefinition): boolean {

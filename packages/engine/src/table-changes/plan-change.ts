@@ -22,6 +22,7 @@ import {
   withoutColumns,
   withoutOrigin,
 } from "./edit-declaration.ts";
+import { textOf } from "./follow-columns.ts";
 import { createFolder, dropFolder, isFolder, moveFolder } from "./plan-folder.ts";
 import { declareModels } from "./plan-models.ts";
 import {
@@ -241,7 +242,7 @@ function isSame(
   const { operations, views } = planSchema({ manifest, catalog, target });
   const showsSame = lowerViews(manifest).tables.every(({ name, rows_of: rowsOf }) => {
     const stored = catalog.tables.find((table) => table.folder === folder && table.name === name)?.rows_of;
-    return JSON.stringify(stored?.columns ?? null) === JSON.stringify(rowsOf?.columns ?? null);
+    return textOf(stored?.columns ?? []) === textOf(rowsOf?.columns ?? []);
   });
   if (!showsSame) return false;
   const isStale = (operation: (typeof operations)[number]): boolean =>

@@ -4,6 +4,7 @@ import type { ManifestColumn, ManifestIndex, ManifestTable } from "@appdb/contra
 import type { TablePath } from "@appdb/contract/names";
 import type { ManifestIterator } from "@appdb/contract/views";
 import type { Catalog, CatalogColumn, CatalogIndex, CatalogTable, CatalogView } from "../catalog/catalog.ts";
+import { isSameExpr } from "../catalog/compare.ts";
 import { guardOf } from "../catalog/guards.ts";
 import { retiredIndexes } from "../catalog/hidden-columns.ts";
 import { columnsIn, isIndexable } from "../catalog/operations.ts";
@@ -65,15 +66,22 @@ export function declarationsAround(catalog: Catalog, of: Stored): readonly Manif
 /** What a view is over. */
 export function below(catalog: Catalog, { table, view }: Stored): Stored | undefined {
   if (view !== undefined) return findStored(catalog, view.folder, view.definition.base);
+  return baseOf(catalog, table);
+}
+
+/** What an iterator view is over: the table that makes its rows, or a filtered view of that table. */
+export function baseOf(catalog: Catalog, table: CatalogTable): Stored | undefined {
   const maker = makerOf(catalog, table);
-  return maker === undefined ? undefined : { table: maker };
+  if (maker === undefined) return undefined;
+  const view = catalog.views.find((one) => one.table_id === maker.id && one.name === table.rows_of?.base);
+  return view === undefined ? { table: maker } : { table: maker, view };
 }
 
 /** Declares a table, or a view of any kind. */
 export function declarationOf(catalog: Catalog, { table, view }: Stored): ManifestTable {
   if (view !== undefined) return declareView(catalog, table, view);
-  const maker = makerOf(catalog, table);
-  return maker === undefined ? declareTable(table) : declareIteratorView(catalog, table, maker);
+  const base = baseOf(catalog, table);
+  return base === undefined ? declareTable(table) : declareIteratorView(catalog, table, base);
 }
 
 /** Declares tables and views, without the broken ones. */
@@ -254,8 +262,7 @@ function filterOf({ definition, name }: CatalogView, table: CatalogTable, above:
   if (column?.computed != null) return above === null ? column.computed.expr : guardOf(column.computed.expr).value;
   if (member === null) throw new TypeError(`The view ${name} has a condition and no expression of it.`);
   if (lacksColumn({ definition }, table)) throw broken(table, name);
-  const [, own] = above !== null && member.node === "call" && member.fn === "op.and" ? member.args : [];
-  return own ?? member;
+  return above === null ? member : withoutAbove(member);
 }
 
 /** Whether a view has no rows, because a fill that failed has dropped the column that its condition reads, or that makes them. */
@@ -263,11 +270,9 @@ export function isBroken(catalog: Catalog, { table, view }: Stored): boolean {
   if (view !== undefined && lacksColumn(view, table)) return true;
   const { rows_of: rowsOf } = table;
   if (rowsOf == null) return false;
-  const maker = makerOf(catalog, table);
+  const base = baseOf(catalog, table);
   return (
-    maker === undefined ||
-    maker.columns.every(({ name }) => name !== rowsOf.column) ||
-    isBroken(catalog, { table: maker })
+    base === undefined || base.table.columns.every(({ name }) => name !== rowsOf.column) || isBroken(catalog, base)
   );
 }
 
@@ -293,60 +298,85 @@ function showsAll(catalog: Catalog, base: Stored, shown: readonly string[]): boo
 /** Names of the columns that a table or view shows, those of its bases first. */
 export function columnsShown(catalog: Catalog, { table, view }: Stored): readonly string[] {
   if (view !== undefined) return view.definition.columns.map(({ name }) => name);
-  const maker = makerOf(catalog, table);
+  const base = baseOf(catalog, table);
   const own = table.columns.filter(({ is_hidden: isHidden, name }) => isHidden !== true && isOwn(name));
-  const above =
-    maker === undefined ? [] : (shownOfBase(catalog, table, maker) ?? columnsShown(catalog, { table: maker }));
+  const above = base === undefined ? [] : (shownOfBase(catalog, table, base) ?? columnsShown(catalog, base));
   return [...new Set([...above, ...own.map(({ name }) => name)])];
 }
 
 /** The columns of its base that an iterator view shows; null for all. */
-function shownOfBase(catalog: Catalog, { rows_of: rowsOf }: CatalogTable, maker: CatalogTable): string[] | null {
+function shownOfBase(catalog: Catalog, { rows_of: rowsOf }: CatalogTable, base: Stored): string[] | null {
   if (rowsOf?.columns === undefined) return null;
   const kept = new Set(rowsOf.columns.map(({ name }) => name));
-  const all = columnsShown(catalog, { table: maker });
+  const all = columnsShown(catalog, base);
   return all.every((name) => kept.has(name)) ? null : all.filter((name) => kept.has(name));
 }
 
-function declareIteratorView(catalog: Catalog, table: CatalogTable, maker: CatalogTable): ManifestTable {
-  const { computed } = maker.columns.find(({ name }) => name === table.rows_of?.column) ?? {};
+function declareIteratorView(catalog: Catalog, table: CatalogTable, base: Stored): ManifestTable {
+  const { computed } = base.table.columns.find(({ name }) => name === table.rows_of?.column) ?? {};
   const made = computed == null ? undefined : madeRowsIn(computed.expr);
   if (computed == null || made === undefined) throw broken(table, table.name);
+  const inherited = shownBy(catalog, base);
   const given = new Set([BASE_ROW, "pos", ...made.outputs.map(({ name }) => name)]);
+  const texts = new Map(Object.entries(table.rows_of?.values ?? {}));
   const selected: string[] = [];
   const plain = declareTable({ ...table, columns: table.columns.filter(({ name }) => !given.has(name)) });
   const columns = plain.columns.map((column): ManifestColumn => {
     const own = made.computed.find(({ name, is_own: isOwnColumn }) => name === column.name && !isOwnColumn);
     if (column.computed !== null || own === undefined) return column;
-    const expr = ofMadeRow(own.expr, (name) => name);
-    if (JSON.stringify(expr) === JSON.stringify(own.expr)) selected.push(column.name);
-    return { ...column, computed: { text: column.name, expr } };
+    const isSelected = JSON.stringify(ofMadeRow(own.expr, (name) => name)) === JSON.stringify(own.expr);
+    if (isSelected) selected.push(column.name);
+    const expr = isSelected
+      ? renameInExpr(own.expr, inherited)
+      : ofMadeRow(own.expr, (name) => inherited.get(name) ?? name);
+    return { ...column, computed: { text: texts.get(column.name) ?? column.name, expr } };
   });
-  const ifColumn = maker.columns.find(({ name }) => name === conditionColumn(table.name))?.computed;
-  const { member } = guardOf(computed.expr);
-  const condition = ifColumn ?? (member === null ? null : { text: "", expr: member });
+  const condition = conditionOf(table, base, guardOf(computed.expr).member);
   return {
     ...plain,
     columns,
     view: {
-      base: maker.name,
-      filter: condition === null ? null : { text: condition.text, expr: condition.expr },
-      columns: shownOfBase(catalog, table, maker),
+      base: (base.view ?? base.table).name,
+      filter: condition === null ? null : { ...condition, expr: renameInExpr(condition.expr, inherited) },
+      columns: shownOfBase(catalog, table, base),
       ...(selected.length === 0 ? {} : { selected }),
-      iterator: iteratorOf(made, table.rows_of?.text ?? ""),
+      iterator: iteratorOf(made, table.rows_of?.text ?? "", inherited),
     },
     indexes: ownIndexes(table).filter((index) => !isDefault(index, table.has_default_idxs ? plain.columns : [])),
   };
 }
 
-function iteratorOf({ call, outputs }: NonNullable<ReturnType<typeof madeRowsIn>>, text: string): ManifestIterator {
+/** The declared condition of an iterator view over columns of the table, without that of its base. */
+function conditionOf(
+  { name }: CatalogTable,
+  { table, view }: Stored,
+  member: Expr | null,
+): { readonly text: string; readonly expr: Expr } | null {
+  const above = view?.definition.member ?? null;
+  const column = table.columns.find((one) => one.name === conditionColumn(name))?.computed;
+  if (column != null) return { text: column.text, expr: above === null ? column.expr : guardOf(column.expr).value };
+  if (member === null || (above !== null && isSameExpr(member, above))) return null;
+  return { text: "", expr: above === null ? member : withoutAbove(member) };
+}
+
+/** The second part of the conditions of a base and of a view over it. */
+function withoutAbove(member: Expr): Expr {
+  const [, own] = member.node === "call" && member.fn === "op.and" ? member.args : [];
+  return own ?? member;
+}
+
+function iteratorOf(
+  { call, outputs }: NonNullable<ReturnType<typeof madeRowsIn>>,
+  text: string,
+  inherited: ReadonlyMap<string, string>,
+): ManifestIterator {
   if (call.node !== "udf" && call.node !== "call") throw new TypeError("Rows are made by a call.");
   const isUdf = call.node === "udf";
   return {
     fn: isUdf ? call.function : call.fn,
     is_udf: isUdf,
-    args: [...call.args],
-    kwargs: call.kwargs,
+    args: call.args.map((arg) => renameInExpr(arg, inherited)),
+    kwargs: Object.fromEntries(Object.entries(call.kwargs).map(([name, arg]) => [name, renameInExpr(arg, inherited)])),
     text,
     outputs: outputs.map((output) => ({ ...output, is_stored: true })),
   };

@@ -48,8 +48,8 @@ export function lowerIterator(
     if (computed === null || referencedColumns(computed.expr).every((read) => made.has(read))) {
       return { ...column, nullable: true, primary_key: false };
     }
-    const read = renameOutside(computed.expr, made, base.names);
-    overBase.push({ name: column.name, expr: asMade(read, made) });
+    // A copy of a column of a filtered view has that column's name in the table: `cheap.label` is also read from there.
+    overBase.push({ name: column.name, expr: renameInExpr(asMade(computed.expr, made), base.names) });
     return { ...column, nullable: true, primary_key: false, computed: null };
   });
   const stored = (column: Pick<ManifestColumn, "name" | "type" | "nullable">): ManifestColumn => ({
@@ -75,6 +75,7 @@ export function lowerIterator(
       view: undefined,
       rows_of: {
         table: base.table.name,
+        ...(declared.view === undefined || declared.view.base === base.table.name ? {} : { base: declared.view.base }),
         column: viewColumnName(name, null),
         text: iterator.text,
         ...textsOf(declared, overBase),
@@ -172,9 +173,4 @@ function inReadingOrder(columns: readonly MadeColumn[], all: readonly MadeColumn
   };
   for (const column of columns) add(column);
   return [...ordered];
-}
-
-/** Renames the columns of the base, and leaves those of the view. */
-function renameOutside(expr: Expr, own: ReadonlySet<string>, names: ReadonlyMap<string, string>): Expr {
-  return renameInExpr(expr, new Map([...names].filter(([name]) => !own.has(name))));
 }

@@ -16,6 +16,7 @@ export async function storeViews(
   views: readonly { readonly id: number | null; readonly to: DeclaredView }[],
 ): Promise<void> {
   const known = views.flatMap(({ id }) => id ?? []);
+  await renameBases(sql, views);
   // Two views may swap their names. No declared name can contain this sign.
   await sql.query({ text: "update appdb.views set name = '#' || id where id = any($1::bigint[])", values: [known] });
   for (const { id, to } of views) {
@@ -43,6 +44,20 @@ export async function storeViews(
       await sql.query({ text, values: [...values, id, readBy(to.definition)] });
     }
   }
+}
+
+/** Iterator views name the filtered view that they are over. */
+async function renameBases(
+  sql: SqlConnection,
+  views: readonly { readonly id: number | null; readonly to: DeclaredView }[],
+): Promise<void> {
+  const known = views.filter(({ id }) => id !== null);
+  await sql.query({
+    text: `update appdb.tables t set rows_of = jsonb_set(t.rows_of::jsonb, '{base}', to_jsonb(m.name))
+      from unnest($1::bigint[], $2::text[]) as m(id, name) join appdb.views v on v.id = m.id and v.name <> m.name
+      where t.folder = v.folder and t.rows_of ->> 'base' = v.name`,
+    values: [known.map(({ id }) => id), known.map(({ to }) => to.name)],
+  });
 }
 
 /** Gives the views of a table the definitions of the shadows that are now in place. */

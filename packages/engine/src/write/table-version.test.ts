@@ -2,7 +2,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import { expect, test } from "vitest";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { layOutRow } from "../compute/row-layout.ts";
-import { planTableVersion, updateHint } from "./table-version.ts";
+import { planTableVersion, schemaChanged, TRY_AGAIN, updateHint } from "./table-version.ts";
 
 const text = { type: { kind: "string" }, nullable: false } as const;
 const col = (name: string): Expr => ({ node: "column", name, ...text });
@@ -97,6 +97,15 @@ test("the hint names the restart of a service in a terminal, which hosted servic
   const local = updateHint({ app_file: "app.py", target: "main" });
   expect(local).toMatch(/cli service update app\.py main\..*start cli service run again/);
   expect(updateHint({ app_file: "app.py", target: "cloud://acme:main" })).toMatch(/app\.py cloud:\/\/acme:main$/);
+});
+
+test("errors of people, who have no service, ask to try again", () => {
+  const opened: string[] = [];
+  const people = { app_file: "", target: "main", onStale: () => void opened.push("again") };
+  const error = schemaChanged(people, "View it was dropped.", {});
+  expect(error).toMatchObject({ code: "schema_changed", hint: TRY_AGAIN });
+  expect(`${error}`).not.toContain("ervice");
+  expect(opened).toEqual(["again"]);
 });
 
 test("refuses a table that was dropped, or dropped and created again", () => {

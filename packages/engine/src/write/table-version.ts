@@ -4,7 +4,7 @@ import { displayType } from "@appdb/contract/types";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
 import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameType } from "../catalog/compare.ts";
-import { columnLabel } from "../catalog/sql-names.ts";
+import { columnLabel, viewOfRows } from "../catalog/sql-names.ts";
 import { computedClosure } from "../compute/plan-compute.ts";
 import type { RowLayout } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
@@ -34,7 +34,12 @@ export interface PendingColumn {
 export interface ServiceIdentity {
   readonly app_file: string;
   readonly target: string;
+  /** Of writes of people, who have no service: called when these must be opened again. */
+  readonly onStale?: (() => void) | undefined;
 }
+
+/** The step of people after tables have changed in their use: their writes are opened again. */
+export const TRY_AGAIN = "Try again. The next request uses the tables as they are then.";
 
 /**
  * Compares the table that the service knows with the current one. Additions do not affect the service: new stored
@@ -79,8 +84,13 @@ export function planTableVersion(layout: RowLayout, catalog: Catalog, service: S
   };
 }
 
-/** Makes the error that asks to update the service to the current tables. */
+/** Makes the error that asks to update the service to the current tables; for people, to try again. */
 export function schemaChanged(service: ServiceIdentity, what: string, meta: Record<string, unknown>): Error {
+  if (service.onStale !== undefined) {
+    service.onStale();
+    const detail = `${what} The table was in use before that, so the request was refused.`;
+    return appError("schema_changed", { detail, hint: TRY_AGAIN, meta });
+  }
   const update = updateHint(service);
   return appError("schema_changed", {
     detail: `${what} The service was started before that and cannot write to the table.`,
@@ -107,7 +117,8 @@ function refuseChange(
   const meta = { table: known.name, column: column.name };
   const now = current.columns.find((candidate) => candidate.id === column.id);
   if (now === undefined) throw schemaChanged(service, `${label} was dropped.`, meta);
-  if (now.name !== column.name) throw schemaChanged(service, `${label} was renamed to ${now.name}.`, meta);
+  if (now.name !== column.name)
+    throw schemaChanged(service, `${label} was renamed to ${viewOfRows(now.name) ?? now.name}.`, meta);
   if (!isSameType(now.type, column.type)) {
     const types = `${displayType(column.type, column.nullable)} to ${displayType(now.type, now.nullable)}`;
     throw schemaChanged(service, `${label} was changed from ${types}.`, meta);
