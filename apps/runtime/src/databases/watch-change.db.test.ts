@@ -1,5 +1,6 @@
 import { type TableChange, tableChangeSchema } from "@appdb/contract/routes/table-changes";
 import { type ChangeRequest, changeTable } from "@appdb/engine/table-changes/change-table";
+import { Creations } from "@appdb/engine/table-changes/creations";
 import { readableTables } from "@appdb/engine/views/view-tables";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { eventually } from "@appdb/testkit/eventually";
@@ -41,7 +42,13 @@ test("reports what is undone after its caller has left", async () => {
   const onFilled = async () => void told.push(await names());
   const hold = () => ({ [Symbol.dispose]: () => undefined });
   await expect(
-    watchChange({ ...deps, hold, onFilled }, request, changed, () => undefined, left.signal),
+    watchChange(
+      { ...deps, creations: new Creations(), hold, onFilled },
+      request,
+      changed,
+      () => undefined,
+      left.signal,
+    ),
   ).rejects.toThrow();
   expect(told).toEqual([]);
   const boom = () => {

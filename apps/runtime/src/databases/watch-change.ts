@@ -37,7 +37,7 @@ export async function watchChange(
     await watchJobs(deps, jobs, onProgress, until, () => undoCreation(deps, request, creating));
     await endCreation(deps, request, creating, { failed: false });
   };
-  const ended = deps.creations.begin({ table: creating.table, jobs });
+  const ended = creating === null ? () => undefined : deps.creations.begin({ table: creating.table, jobs });
   let watching: Promise<void> = Promise.resolve();
   try {
     await watch(signal);
