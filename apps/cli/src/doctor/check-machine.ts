@@ -96,6 +96,8 @@ async function checkDaemon(config: CheckMachineDeps["config"]): Promise<MachineC
     return { name, ok: !down, detail, hint: down ? `See ${HOME_PATHS.daemonLog} in the home.` : null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { name, ok: false, detail: `${ERRORS[error.code].title}: ${error.message}`, hint: error.hint ?? null };
+    const { code, hint, message } = error;
+    const detail = code === "daemon_hung" ? message : `${ERRORS[code].title}: ${message}`;
+    return { name, ok: false, failed: true, detail, hint: hint ?? null };
   }
 }

@@ -91,6 +91,7 @@ export async function runCli(words: string | readonly string[], given: FakeConte
       ensure: async () => client,
       find: async () => (given.has_daemon === false ? undefined : foundDaemon(client)),
       waitUntilGone: async () => undefined,
+      endHung: () => Promise.reject(new Error("The daemon of this test answers.")),
     },
     readApplication: async () => {
       const app = given.app ?? APPLICATION;

@@ -15,6 +15,7 @@ export interface DaemonStatus {
   /** Null when the home never had a daemon. */
   readonly log_file: string | null;
   readonly port: number | null;
+  /** Null when none runs; for `cli status` also when it does not answer. */
   readonly health: DaemonHealth | null;
 }
 
