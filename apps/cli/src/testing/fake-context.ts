@@ -228,6 +228,7 @@ export const HEALTH: DaemonHealth = {
   home: "/home/ada/.service",
   started_at: "2026-11-20T10:00:00.000Z",
   postgres: "up",
+  postgres_failure: null,
   busy: 1,
   services: 1,
 };

@@ -65,7 +65,7 @@ export async function withService(
     keeps_connection: spec.keeps_connection,
     application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
     log,
-    status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
+    status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli health",
   });
   const { tables } = spec.manifest;
   const mediaInput = {

@@ -54,5 +54,6 @@ export function printDaemon(status: DaemonStatus, out: Output): void {
   out.line(
     `home ${health.home}, PostgreSQL ${health.postgres}, ${count(health.services, "service")} running, busy with ${health.busy}`,
   );
+  if (health.postgres_failure != null) out.line(`${health.postgres_failure.detail}\n${health.postgres_failure.hint}`);
   out.line(`log ${logFile}`);
 }

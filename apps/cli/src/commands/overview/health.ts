@@ -69,8 +69,9 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
     return error;
   });
   if (listed instanceof AppError) {
-    const full = listed.code === "disk_full" ? listed.hint : undefined;
-    return [...checks, { name: "postgres", ok: false, detail: listed.message, hint: full ?? POSTGRES_AWAY }];
+    const isKnown = listed.code === "disk_full" || found.health.postgres_failure != null;
+    const hint = (isKnown ? listed.hint : undefined) ?? POSTGRES_AWAY;
+    return [...checks, { name: "postgres", ok: false, detail: listed.message, hint }];
   }
   checks.splice(1, 0, { name: "postgres", ok: true, detail: "up", hint: null });
   const { databases } = listed;
@@ -121,7 +122,7 @@ async function brokenViews(ctx: Context, target: Target): Promise<MachineCheck[]
 const SERVER_DISK: MachineCheck = {
   name: "server disk",
   ok: false,
-  detail: "The server's disk is nearly full; writes are refused.",
+  detail: "The server's disk is full or nearly full; writes are refused.",
   hint: "Its operator must free space.",
 };
 
