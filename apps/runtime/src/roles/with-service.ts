@@ -12,6 +12,7 @@ import { openTracer } from "@appdb/system/traces/open-tracer";
 import { collectHourly } from "../databases/collect-hourly.ts";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { LazyHandlers, LazyWorkers } from "../databases/lazy-workers.ts";
+import { logOutagesOnce } from "../http/log-outages.ts";
 import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { callsFunctions } from "./calls-functions.ts";
 import { ExportPools, type ExportReach } from "./export-pools.ts";
@@ -55,9 +56,10 @@ export interface WorkingService {
  */
 export async function withService(
   spec: WorkingSpec,
-  log: Logger,
+  given: Logger,
   serve: (service: WorkingService) => Promise<void>,
 ): Promise<void> {
+  const log = logOutagesOnce(given);
   await using sql = createPgPool({
     dsn: spec.dsn,
     max: spec.limits.connections,
