@@ -95,7 +95,8 @@ export const FREE_MACHINE_DISK = "The operator of the machine must free space on
 /** Converts PostgreSQL's error without disk space, which any statement and connection can get; passes on all others. */
 export function explainFullDisk(error: unknown): unknown {
   const isRefused = error instanceof AppError && error.code === "database_unavailable";
-  const sqlstate = error instanceof SqlError ? error.sqlstate : isRefused ? error.meta.sqlstate : undefined;
+  const ofConnection = isRefused ? error.meta.sqlstate : undefined;
+  const sqlstate = error instanceof SqlError ? error.sqlstate : ofConnection;
   if (sqlstate !== "53100") return error;
   return appError("disk_full", {
     detail: "The disk of the database's machine is full; PostgreSQL cannot write.",
