@@ -73,6 +73,8 @@ export interface World {
 export interface MachineCheck {
   readonly name: string;
   readonly ok: boolean;
+  /** Whether it is there and does not work, for checks of what is missing. */
+  readonly failed?: boolean;
   readonly detail: string;
   /** How to fix it when it is not ok. */
   readonly hint: string | null;
@@ -149,13 +151,18 @@ export interface SignInListener {
 export interface DaemonControl {
   /**
    * A client of the home's daemon, which is started when necessary.
-   * @throws daemon_failed, daemon_busy, home_not_writable
+   * @throws daemon_failed, daemon_busy, daemon_hung, home_not_writable
    */
   ensure(): Promise<LocalClient>;
-  /** Finds the home's daemon without starting it; undefined when none responds. */
+  /** Finds the home's daemon without starting it; undefined when none runs. @throws daemon_hung */
   find(): Promise<FoundDaemon | undefined>;
   /** Waits until the process has ended. @throws daemon_failed after a minute */
   waitUntilGone(pid: number): Promise<void>;
+  /**
+   * Ends the home's daemon that does not answer, by force if it must. Returns the signal that ended it. PostgreSQL may still run.
+   * @throws daemon_busy when it does not end
+   */
+  endHung(pid: number): Promise<NodeJS.Signals>;
 }
 
 export interface FoundDaemon {

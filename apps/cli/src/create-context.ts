@@ -55,6 +55,7 @@ export function createContext({ ahead, calls_daemon: callsDaemon, node, program,
         return (await import("./daemon/ensure-daemon.ts")).ensureDaemon(deps, signal);
       },
       find: async () => (await import("./daemon/ensure-daemon.ts")).findDaemon(daemon),
+      endHung: async (pid) => (await import("./daemon/hung-daemon.ts")).endHungDaemon(config.home, pid),
       waitUntilGone: async (pid) => (await import("./daemon/ensure-daemon.ts")).waitUntilGone(pid),
     },
     readApplication: async (input) => {

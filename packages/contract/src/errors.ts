@@ -120,6 +120,7 @@ export const ERRORS = {
   daemon_not_running: { status: 503, title: "The daemon is not running" },
   daemon_failed: { status: 500, title: "The daemon could not be started" },
   daemon_busy: { status: 409, title: "The daemon is busy" },
+  daemon_hung: { status: 503, title: "The daemon does not answer" },
   home_copied: { status: 409, title: "The home is a copy of one that is in use" },
   home_not_writable: { status: 500, title: "The home folder is not writable" },
   postgres_failed: { status: 500, title: "PostgreSQL could not be started" },

@@ -1,11 +1,13 @@
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import { VERSION } from "@appdb/contract/version";
+import { identifyProcess } from "@appdb/system/processes/process-identity";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import type { Program } from "../program.ts";
 import { type EnsureDaemonDeps, ensureDaemon, findDaemon, waitUntilGone } from "./ensure-daemon.ts";
+import { endHungDaemon } from "./hung-daemon.ts";
 
 /**
  * A program that behaves like the real daemon towards the command: one per home, daemon.json and token once it listens,
@@ -178,6 +180,50 @@ describe("the home's daemon", () => {
     expect((await refusal(ensureDaemon(deps(), aborted))).code).toBe("interrupted");
     // It still starts, and the next command finds it.
     await expect.poll(() => findDaemon(deps()), { timeout: 10_000 }).toBeDefined();
+  });
+});
+
+describe.runIf(process.platform !== "win32")("a daemon that does not answer", () => {
+  /** Stops a daemon in the middle of its work. Returns its pid. */
+  async function hang(): Promise<number> {
+    await ensureDaemon(deps(), never);
+    const pid = (await findDaemon(deps()))?.file.pid ?? 0;
+    mkdirSync(join(home, "locks"));
+    writeFileSync(join(home, "locks", "daemon.1"), JSON.stringify(identifyProcess(pid)));
+    process.kill(pid, "SIGSTOP");
+    onTestFinished(() => {
+      // continues for the signal of the end, unless the test killed it
+      if (identifyProcess(pid) !== undefined) process.kill(pid, "SIGCONT");
+    });
+    return pid;
+  }
+
+  test("is named to each command, with the way out", async () => {
+    const pid = await hang();
+    const error = await refusal(ensureDaemon({ ...deps(), answer_timeout_ms: 200 }, never));
+    process.kill(pid, "SIGCONT");
+    expect(error).toMatchObject({ code: "daemon_hung", message: `The daemon (process ${pid}) does not answer.` });
+    expect(error.hint).toBe("End it and start another: cli daemon restart");
+    expect((await findDaemon(deps()))?.file.pid).toBe(pid);
+  });
+
+  test("is killed after it did not end on request, and counts as gone", async () => {
+    const pid = await hang();
+    const steps = [
+      { signal: "SIGTERM", wait_ms: 50 },
+      { signal: "SIGKILL", wait_ms: 10_000 },
+    ] as const;
+    expect(await endHungDaemon(home, pid, steps)).toBe("SIGKILL");
+    expect(await findDaemon(deps())).toBeUndefined();
+  });
+
+  test("is not looked for in another process with its pid", async () => {
+    const pid = await hang();
+    writeFileSync(join(home, "locks", "daemon.1"), JSON.stringify({ pid, started: "another process" }));
+    expect(await findDaemon({ ...deps(), answer_timeout_ms: 200 })).toBeUndefined();
+    expect(await endHungDaemon(home, pid)).toBe("SIGTERM");
+    expect(identifyProcess(pid)).toBeDefined();
+    process.kill(pid, "SIGCONT");
   });
 });
 

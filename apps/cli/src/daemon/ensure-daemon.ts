@@ -49,6 +49,8 @@ export interface EnsureDaemonDeps {
   readonly program: Program;
   /** Prints a message for the user: starting a daemon on an empty home takes a second or two. */
   readonly note: (text: string) => void;
+  /** Time for its answer about its state; then it counts as hung. */
+  readonly answer_timeout_ms?: number;
   /** Result of a recent `findDaemon`. */
   readonly found?: Promise<FoundDaemon | undefined> | undefined;
 }
@@ -59,11 +61,13 @@ export interface EnsureDaemonDeps {
  */
 const STOP_TIMEOUT_MS = 60_000;
 const POLL_MS = 15;
+/** A busy daemon answers in milliseconds, also during long requests: they do not block it. */
+const ANSWER_TIMEOUT_MS = 10_000;
 
 /**
  * A client of the home's daemon, which is started when none responds. The home's lock lets only one daemon run, and all
  * concurrent commands find it. An idle daemon of an older version is replaced.
- * @throws daemon_failed with the last lines of its log; daemon_busy; home_not_writable
+ * @throws daemon_failed with the last lines of its log; daemon_busy, daemon_hung; home_not_writable
  */
 export async function ensureDaemon(deps: EnsureDaemonDeps, signal: AbortSignal): Promise<LocalClient> {
   const found = await (deps.found ?? findDaemon(deps));
@@ -82,13 +86,16 @@ async function start(deps: EnsureDaemonDeps, signal: AbortSignal): Promise<Local
   return await startDaemon({ ...deps, find: () => findDaemon(deps) }, signal);
 }
 
-/** The home's daemon if it responds; otherwise undefined. Starts nothing. @throws daemon_failed */
-export async function findDaemon(deps: Pick<EnsureDaemonDeps, "config">): Promise<FoundDaemon | undefined> {
+/** The home's daemon if it responds; undefined when none runs. Starts nothing. @throws daemon_hung, daemon_failed */
+export async function findDaemon(
+  deps: Pick<EnsureDaemonDeps, "answer_timeout_ms" | "config">,
+): Promise<FoundDaemon | undefined> {
   const address = readDaemonAddress(deps.config.home);
   if (address === undefined) return undefined;
   const client = createLocalClient({ port: address.file.port, token: address.token, fetch: nodeFetch });
+  const timeout = AbortSignal.timeout(deps.answer_timeout_ms ?? ANSWER_TIMEOUT_MS);
   try {
-    const health = await client.call("health", {}, { signal: AbortSignal.timeout(5_000) });
+    const health = await client.call("health", {}, { signal: timeout });
     // this home is a copy, and the files belong to the daemon of the original
     if (isOtherFolder(health.home, deps.config.home)) return undefined;
     return { file: address.file, client, health };
@@ -98,7 +105,10 @@ export async function findDaemon(deps: Pick<EnsureDaemonDeps, "config">): Promis
     const isMissing =
       error instanceof AppError && (error.code === "daemon_not_running" || error.code === "unauthorized");
     if (isMissing || !isDaemonAlive(address.file.pid)) return undefined;
-    throw error;
+    const { findHungDaemon } = await import("./hung-daemon.ts");
+    const hung = findHungDaemon(deps.config.home, address.file.pid);
+    if (hung === undefined) return undefined;
+    throw timeout.aborted ? hung : error;
   }
 }
 

@@ -89,13 +89,17 @@ async function checkDaemon(config: CheckMachineDeps["config"]): Promise<MachineC
   try {
     const found = await findDaemon({ config });
     if (found === undefined) return { name, ok: true, detail: "not running; it starts automatically", hint: null };
-    const { version, pid, postgres } = found.health;
+    const { version, pid, postgres, postgres_failure: failure } = found.health;
     const detail = `runs (process ${pid}, version ${version}, PostgreSQL ${postgres})`;
     if (version !== VERSION) return { name, ok: false, detail, hint: "Replace it: cli daemon restart" };
+    // a daemon of an earlier version tells none
+    if (failure != null) return { name, ok: false, failed: true, ...failure };
     const down = postgres === "down";
-    return { name, ok: !down, detail, hint: down ? `See ${HOME_PATHS.daemonLog} in the home.` : null };
+    return { name, ok: !down, failed: down, detail, hint: down ? `See ${HOME_PATHS.daemonLog} in the home.` : null };
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return { name, ok: false, detail: `${ERRORS[error.code].title}: ${error.message}`, hint: error.hint ?? null };
+    const { code, hint, message } = error;
+    const detail = code === "daemon_hung" ? message : `${ERRORS[code].title}: ${message}`;
+    return { name, ok: false, failed: true, detail, hint: hint ?? null };
   }
 }

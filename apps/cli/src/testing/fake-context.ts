@@ -91,6 +91,7 @@ export async function runCli(words: string | readonly string[], given: FakeConte
       ensure: async () => client,
       find: async () => (given.has_daemon === false ? undefined : foundDaemon(client)),
       waitUntilGone: async () => undefined,
+      endHung: () => Promise.reject(new Error("The daemon of this test answers.")),
     },
     readApplication: async () => {
       const app = given.app ?? APPLICATION;
@@ -227,6 +228,7 @@ export const HEALTH: DaemonHealth = {
   home: "/home/ada/.service",
   started_at: "2026-11-20T10:00:00.000Z",
   postgres: "up",
+  postgres_failure: null,
   busy: 1,
   services: 1,
 };

@@ -1,4 +1,6 @@
+import { appError, fromProblem, parseProblem, toProblem } from "@appdb/contract/errors";
 import { COLUMNS_TYPE } from "@appdb/contract/routes/data-writes";
+import { FREE_MACHINE_DISK, problemHeaders, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import type { FastifyReply, FastifyRequest } from "fastify";
@@ -16,6 +18,8 @@ export interface CarryDeps {
   /** Maximum size of a body that is read into memory. */
   readonly body_bytes: number;
   readonly bodies: ArrivingBodies;
+  /** Names what the program knows about the cause of an error, which the route does not know. */
+  explain(error: unknown): Promise<unknown>;
   /** Called for each piece of a streamed body. @throws the error that ends the request */
   check(): void;
 }
@@ -42,8 +46,29 @@ export async function carryRequest(
   const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
   const search = searchOf(request.url);
   const answer = await route.handle({ body, stream: pieces, has_columns: hasColumns, search, headers, id, signal });
-  await sendAnswer({ request: raw, response: reply.raw, id, log, cors: null, draining: connections.draining }, answer);
+  const given = await explainAnswer(answer, deps);
+  await sendAnswer({ request: raw, response: reply.raw, id, log, cors: null, draining: connections.draining }, given);
   stream?.drop();
+}
+
+/** Problems of PostgreSQL and its disk. */
+const OF_MACHINE: ReadonlySet<string> = new Set(["commit_unknown", "database_unavailable", "disk_full"]);
+
+/** A route converts its errors itself, and knows neither the machine's disk nor how PostgreSQL was started. */
+export async function explainAnswer(
+  answer: RouteAnswer,
+  { explain }: Pick<CarryDeps, "explain">,
+): Promise<RouteAnswer> {
+  const { body, status } = answer;
+  const problem = status >= 500 && typeof body === "string" ? parseProblem(body) : undefined;
+  if (problem === undefined || !OF_MACHINE.has(problem.code)) return answer;
+  const error = fromProblem(problem);
+  // the other disks that can be full have hints of their own
+  const isOfPostgres = error.code === "disk_full" && error.hint === FREE_MACHINE_DISK;
+  const known = await explain(isOfPostgres ? appError("disk_full", { detail: error.message, cause: error }) : error);
+  const explained = toProblem(known, problem.instance);
+  const headers = { ...answer.headers, ...problemHeaders(explained.code) };
+  return { ...answer, status: explained.status, headers, body: JSON.stringify(explained) };
 }
 
 async function* checked(stream: BodyStream, check: () => void): AsyncGenerator<Uint8Array, void> {

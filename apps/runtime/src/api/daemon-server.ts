@@ -13,6 +13,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { DaemonDeps } from "../composition/compose.ts";
 import { findErrors } from "../databases/cell-errors.ts";
 import { dataHandlers } from "../databases/data-handlers.ts";
+import { describeFailure } from "../databases/explain-outage.ts";
 import { listJobsOf } from "../databases/list-jobs-of.ts";
 import { openKnown } from "../databases/open-known.ts";
 import { planTableRecompute, recomputeTable } from "../databases/recompute.ts";
@@ -40,9 +41,12 @@ function serviceHandlers(deps: DaemonDeps): Pick<Handlers<typeof LOCAL_API>, `se
       ({ body }) =>
       async () => ({ plan: await updateLocalServices(deps, body) }),
     servicePrune: async ({ body }) => ({ plan: await pruneLocalServices(deps, body) }),
-    serviceList: ({ query: { target } }) => ({
-      services: services.list(target === undefined ? undefined : parseLocalTarget(target).text),
-    }),
+    serviceList: ({ query: { target } }) => {
+      const failure = describeFailure(deps.postgres)?.detail;
+      const listed = services.list(target === undefined ? undefined : parseLocalTarget(target).text);
+      // each runs and answers that its database is unavailable
+      return { services: listed.map((one) => ({ ...one, error: one.error ?? failure ?? null })) };
+    },
     serviceRestart: ({ body }) => services.restart(services.resolve(body.name)),
     serviceStop: ({ body }) => services.stop(services.resolve(body.name)),
     serviceLogs: ({ query: { follow, name, tail } }) => {
@@ -93,6 +97,7 @@ function daemonHandlers(
         home: deps.home,
         started_at: deps.started_at,
         postgres: deps.postgres.state(),
+        postgres_failure: describeFailure(deps.postgres) ?? null,
         busy: requests + fills + deps.services.countRunning(),
         services: deps.services.countRunning(),
       };

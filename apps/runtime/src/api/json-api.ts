@@ -17,6 +17,8 @@ export interface ApiDeps {
   readonly log: Logger;
   /** Missing for an API without a PostgreSQL. */
   readonly machine_disk?: Pick<MachineDisk, "explain"> | undefined;
+  /** Names the cause in the error of a request that PostgreSQL did not answer. */
+  readonly explainOutage?: ((error: unknown) => unknown) | undefined;
 }
 
 /** Writes one line of an NDJSON response. */
@@ -53,8 +55,11 @@ async function answerEvents(
   }
 }
 
-async function explained(thrown: unknown, { machine_disk: disk }: ApiDeps, method: string): Promise<unknown> {
-  const error = method === "GET" ? cutRead(thrown) : thrown;
+/** Names what this program knows about the cause of an error. */
+export async function explained(thrown: unknown, deps: ApiDeps, method: string): Promise<unknown> {
+  const { explainOutage: name, machine_disk: disk } = deps;
+  const known = method === "GET" ? cutRead(thrown) : thrown;
+  const error = name === undefined ? known : name(known);
   return disk === undefined ? error : await disk.explain(error);
 }
 

@@ -2,7 +2,6 @@ import { appError } from "@appdb/contract/errors";
 import { rowDeleteSchema, rowUpdateSchema, type WRITE_SCHEMAS, type Written } from "@appdb/contract/routes/data-writes";
 import { JSON_HEADERS, wholeText } from "@appdb/engine/answers/answers";
 import { conditionSql } from "@appdb/engine/conditions/condition-sql";
-import type { Logger } from "@appdb/engine/ports";
 import { CELL_ERRORS_HEADER } from "@appdb/engine/routes/cell-error-header";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { scanMembers } from "@appdb/engine/rows/scan-members";
@@ -16,7 +15,7 @@ import { ArrivingBodies } from "../http/arriving-bodies.ts";
 import { Connections } from "../http/connections.ts";
 import { unsupportedMediaType } from "../http/http-errors.ts";
 import { carryRequest, readWholeBody } from "./carry-request.ts";
-import { parseRequest } from "./json-api.ts";
+import { type ApiDeps, explained, parseRequest } from "./json-api.ts";
 
 const NO_CONTENT = 204;
 
@@ -27,8 +26,7 @@ export interface WrittenSource extends Pick<DataSource, "sql" | "uri"> {
   check(): void;
 }
 
-export interface RowRoutesDeps {
-  readonly log: Logger;
+export interface RowRoutesDeps extends ApiDeps {
   /** Maximum size of a body that is read into memory. */
   readonly body_bytes: number;
 }
@@ -42,11 +40,13 @@ interface Call<Params> {
 /** The routes of the data API that write rows, for each API that has them. `open` finds the database of a request. */
 export function rowHandlers<Params>(
   app: FastifyInstance,
-  { body_bytes: bodyBytes, log }: RowRoutesDeps,
+  deps: RowRoutesDeps,
   open: (params: Params) => Promise<WrittenSource>,
 ) {
+  const { body_bytes: bodyBytes, log } = deps;
   const connections = new Connections(app.server);
   const reading = { bodies: new ArrivingBodies(bodyBytes), body_bytes: bodyBytes };
+  const explain = (error: unknown) => explained(error, deps, "POST");
   const openRows = async (params: Params & { readonly table: string }) => {
     const source = await open(params);
     const { table, path } = await tableIn(source, params.table);
@@ -67,7 +67,7 @@ export function rowHandlers<Params>(
       request,
     }: Call<Params> & { readonly query: z.output<typeof WRITE_SCHEMAS.rowInsert.query> }) => {
       const { check, table, target, writes } = await openTable(params);
-      const carrier = { ...reading, connections, log, check };
+      const carrier = { ...reading, connections, log, check, explain };
       await writes.use(table, target, async (opened) => {
         const route = opened.insert(onError);
         await carryRequest(carrier, returnRows === "1" ? route : counting(route), request, reply);
@@ -80,7 +80,7 @@ export function rowHandlers<Params>(
       request,
     }: Call<Params> & { readonly query: z.output<typeof WRITE_SCHEMAS.rowCompute.query> }) => {
       const { check, table, target, writes } = await openRows(params);
-      const carrier = { ...reading, connections, log, check };
+      const carrier = { ...reading, connections, log, check, explain };
       await writes.use(table, target, async (opened) => {
         await carryRequest(carrier, await opened.compute({ on_error, outputs: outputs?.split(",") }), request, reply);
       });

@@ -26,6 +26,7 @@ import { QueryWorkers } from "../data-reads/query-workers.ts";
 import { maxRowBytes } from "../data-reads/row-bytes.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
 import { DAEMON_CONNECTIONS } from "../databases/connection-names.ts";
+import { explainOutage } from "../databases/explain-outage.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { createMachineDisk, type MachineDisk, type MachineDiskInput } from "../databases/machine-disk.ts";
 import { type OpenDatabase, OpenDatabases } from "../databases/open-databases.ts";
@@ -50,6 +51,8 @@ export interface DaemonDeps {
   readonly postgres: PostgresProvider;
   /** The disk of PostgreSQL; undefined if that is not ours. */
   readonly machine_disk: MachineDisk | undefined;
+  /** Names why PostgreSQL does not answer. */
+  explainOutage(error: unknown): unknown;
   readonly databases: OpenDatabases;
   readonly runtimes: RuntimeStore;
   readonly services: Services;
@@ -211,6 +214,7 @@ export function composeDaemon(input: DaemonInput): DaemonDeps {
     log,
     postgres,
     machine_disk: machineDisk,
+    explainOutage: (error) => explainOutage(error, postgres),
     databases,
     runtimes,
     services,

@@ -95,3 +95,15 @@ test("keeps a database awake that is held, has a job or must not park", async ()
   await sql.query({ text: "delete from appdb.jobs" });
   await eventually(async () => expect(await parked()).toBe(true));
 });
+
+test("a database whose connections are all in use counts as busy, and its number is not awaited", async () => {
+  const { sql } = await databases.open(first());
+  const ending = new AbortController();
+  const ended = new Promise<void>((resolve) => ending.signal.addEventListener("abort", () => resolve()));
+  // more users than connections
+  const users = Array.from({ length: 8 }, () => sql.withConnection(async () => await ended));
+  await expect(databases.countFills()).resolves.toBe(1);
+  ending.abort();
+  await Promise.all(users);
+  await expect(databases.countFills()).resolves.toBe(0);
+});

@@ -11,11 +11,13 @@ import { Creations } from "@appdb/engine/table-changes/creations";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withClient } from "@appdb/postgres/cluster/database-admin";
 import type { PostgresProvider } from "@appdb/postgres/cluster/postgres-provider";
+import { withinTime } from "@appdb/system/processes/within-time";
 import type { CreateFillRunner } from "./fill-runner.ts";
 
 const CONNECTIONS = 4;
 /** Idle connections are closed soon, because all local databases share one PostgreSQL. */
 const IDLE_CONNECTION_MS = 5_000;
+const COUNT_MS = 1_000;
 /** Maximum number of databases with a running job loop. Beyond it, the least recently used ones are parked. */
 const MAX_AWAKE = 16;
 const FIRST_RETRY_MS = 200;
@@ -153,11 +155,23 @@ export class OpenDatabases implements AsyncDisposable {
     }
   }
 
-  /** Number of unfinished jobs in the open databases; 0 for one that does not respond now. */
+  /**
+   * Number of unfinished jobs in the open databases; 0 for one that does not respond now. One whose connections are all
+   * in use for longer counts as one: commands wait for this number, and must not take a busy daemon for a hung one.
+   */
   async countFills(): Promise<number> {
     const awake = [...this.#entries.values()].filter((entry) => entry.jobs !== undefined);
     const counts = await Promise.all(
-      awake.map(async ({ opening }) => countOpenJobs((await opening).sql).catch(() => 0)),
+      awake.map(async ({ opening }) => {
+        let count = 1;
+        const counting = countOpenJobs((await opening).sql).then((found) => {
+          count = found;
+        });
+        await withinTime(counting, COUNT_MS).catch(() => {
+          count = 0;
+        });
+        return count;
+      }),
     );
     return counts.reduce((sum, count) => sum + count, 0);
   }

@@ -12,6 +12,7 @@ import { openTracer } from "@appdb/system/traces/open-tracer";
 import { collectHourly } from "../databases/collect-hourly.ts";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { LazyHandlers, LazyWorkers } from "../databases/lazy-workers.ts";
+import { logOutagesOnce } from "../http/log-outages.ts";
 import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { callsFunctions } from "./calls-functions.ts";
 import { ExportPools, type ExportReach } from "./export-pools.ts";
@@ -55,9 +56,10 @@ export interface WorkingService {
  */
 export async function withService(
   spec: WorkingSpec,
-  log: Logger,
+  given: Logger,
   serve: (service: WorkingService) => Promise<void>,
 ): Promise<void> {
+  const log = logOutagesOnce(given);
   await using sql = createPgPool({
     dsn: spec.dsn,
     max: spec.limits.connections,
@@ -65,7 +67,7 @@ export async function withService(
     keeps_connection: spec.keeps_connection,
     application_name: `${SERVICE_CONNECTIONS} ${spec.services.join(",")}`,
     log,
-    status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli daemon status",
+    status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli health",
   });
   const { tables } = spec.manifest;
   const mediaInput = {

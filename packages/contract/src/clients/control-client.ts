@@ -62,9 +62,9 @@ export function createControlClient(options: ControlClientOptions): ControlClien
         cause,
       });
     },
-    failed: ({ method, path }, what, cause) =>
+    failed: (_route, what, cause) =>
       appError("server_failed", {
-        detail: `${url || "The server"} did not finish ${method} ${path}: ${what}.`,
+        detail: `${url || "The server"} did not finish the request: ${what}.`,
         hint: `Check that it is the address of the control plane. It came from ${source}.`,
         meta: { url, source },
         cause,

@@ -21,13 +21,9 @@ export interface LocalClientOptions {
  * from a daemon.
  */
 export function createLocalClient({ port, token, fetch: fetchLike = fetch }: LocalClientOptions): LocalClient {
-  const failed = (
-    { method, path }: { readonly method: string; readonly path: string },
-    what: string,
-    cause?: unknown,
-  ) =>
+  const failed = ({ path }: { readonly path: string }, what: string, cause?: unknown) =>
     appError("daemon_failed", {
-      detail: `The daemon did not finish ${method} ${path}: ${what}.`,
+      detail: `The daemon did not finish the request: ${what}.`,
       hint: "Check its state and its log: cli daemon status",
       meta: { path },
       cause,

@@ -20,6 +20,8 @@ export const healthSchema = z.strictObject({
   home: z.string(),
   started_at: z.string(),
   postgres: z.enum(["up", "starting", "down"]),
+  /** Why its last start failed, until it is up. */
+  postgres_failure: z.strictObject({ detail: z.string(), hint: z.string() }).nullable(),
   /** Requests, fills and running services; 0 means that a newer command may replace the daemon. */
   busy: z.int(),
   /** Running services; each counts in `busy` too. */

@@ -2,6 +2,8 @@ import { appError } from "@appdb/contract/errors";
 import type { Client } from "pg";
 import { DATABASE_OPTIONS } from "./init-cluster.ts";
 
+/** PostgreSQL's code for a full disk. */
+const NO_SPACE = "53100";
 const CONNECT_TIMEOUT_MS = 5_000;
 const DUPLICATE_DATABASE = "42P04";
 /** With two concurrent CREATE DATABASE of one name, the loser may hit the catalog's unique index first. */
@@ -84,7 +86,7 @@ export async function createWith(client: Client, database: string): Promise<void
 
 /**
  * Opens one connection for the duration of `work`, which may be repeated.
- * @throws database_unavailable when the server is unreachable or goes away
+ * @throws database_unavailable when the server is unreachable or goes away; SqlError without disk space
  */
 export async function withClient<T>(dsn: string, work: (client: Client) => Promise<T>): Promise<T> {
   const pg = await import("pg");
@@ -103,7 +105,8 @@ export async function withClient<T>(dsn: string, work: (client: Client) => Promi
   try {
     return await work(client);
   } catch (error) {
-    const { isConnectionLost, unavailableError } = await import("../client/pg-errors.ts");
+    const { isConnectionLost, statementError, unavailableError } = await import("../client/pg-errors.ts");
+    if (error instanceof Error && "code" in error && error.code === NO_SPACE) throw statementError(error);
     throw isConnectionLost(error) || isBroken(error) ? unavailableError(error) : error;
   } finally {
     await client.end();

@@ -185,3 +185,19 @@ test("a cluster that cannot start reports PostgreSQL's message and leaves no pro
   });
   expect(existsSync(join(runtimeFolder, ".s.PGSQL.5432"))).toBe(false);
 });
+
+test("names why a lost server cannot be started again, until it is up", { timeout: TIMEOUT }, async () => {
+  const postgres = makePostgres();
+  await postgres.start();
+  expect(postgres.failure()).toBeUndefined();
+  const version = readdirSync(join(home, "postgres"))[0] ?? "";
+  const path = join(home, "postgres", version, "postgresql.conf");
+  const settings = readFileSync(path);
+  writeFileSync(path, "no_such_setting = 1\n");
+  process.kill(serverPid(), "SIGKILL");
+  await expect.poll(() => postgres.failure()?.message, { timeout: 20_000 }).toContain("no_such_setting");
+  expect(postgres.state()).toBe("starting");
+  writeFileSync(path, settings);
+  await expect.poll(() => postgres.state(), { timeout: 20_000 }).toBe("up");
+  expect(postgres.failure()).toBeUndefined();
+});

@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 import { withinTime } from "@appdb/system/processes/within-time";
 import { WRITES_ALWAYS } from "../client/refuse-writes.ts";
 import { copyBeforeUpgrade, findFormats } from "./before-upgrade.ts";
@@ -56,6 +56,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   #starting: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
   #state: PostgresState = "down";
+  #failure: AppError | undefined;
   #isStopping = false;
   #copying = new AbortController();
 
@@ -68,6 +69,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     this.#starting ??= this.#open().catch((error: unknown) => {
       this.#starting = undefined;
       this.#state = "down";
+      this.#keepFailure(error);
       throw error;
     });
     return this.#starting;
@@ -75,6 +77,15 @@ export class EmbeddedPostgres implements PostgresProvider {
 
   state(): PostgresState {
     return this.#state;
+  }
+
+  failure(): AppError | undefined {
+    return this.#failure;
+  }
+
+  /** An error that is not ours is in the log. */
+  #keepFailure(error: unknown): void {
+    this.#failure = error instanceof AppError && !this.#isStopping ? error : undefined;
   }
 
   /** Connects as the owner of the databases, who has no other privileges. */
@@ -346,6 +357,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   /** Makes the server available, and restarts it when it ends. */
   #serve(paths: ServerPaths): void {
     this.#state = "up";
+    this.#failure = undefined;
     this.#options.log.info({ postgres_pid: this.#server?.pid }, "PostgreSQL is up");
     const server = this.#server;
     void server?.ended.then(() => this.#restart(paths, server));
@@ -367,6 +379,7 @@ export class EmbeddedPostgres implements PostgresProvider {
         return;
       } catch (error) {
         if (this.#isStopping || !this.#ownsHome()) return;
+        this.#keepFailure(error);
         log.error({ err: error }, "PostgreSQL could not be restarted");
         await sleep(pause);
       }

@@ -1,3 +1,5 @@
+import type { AppError } from "@appdb/contract/errors";
+
 /** State of the server; `starting` also while it restarts after a loss. */
 export type PostgresState = "up" | "starting" | "down";
 
@@ -11,6 +13,8 @@ export interface PostgresProvider extends AsyncDisposable {
   /** Stops the server that this provider started and waits for it. Does nothing for an external server. */
   stop(): Promise<void>;
   state(): PostgresState;
+  /** Why the last start failed, until the server is up again. Absent on an external server. */
+  failure?(): AppError | undefined;
   /** Connection string of a database, which need not exist. */
   dsn(database: string): string;
   /** The same as the superuser; absent where we have none, on an external server. */

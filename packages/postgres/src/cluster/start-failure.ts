@@ -29,7 +29,7 @@ export function startFailure({ failure, free_bytes: freeBytes, output }: FailedS
   if (freeBytes < LEAST_BYTES || /No space left on device|Disk quota exceeded/.test(output)) {
     return appError("disk_full", {
       detail: `PostgreSQL could not be started: the disk of its data has ${Math.floor(freeBytes / 1_000)} kB left.`,
-      hint: "Free space on that disk, then start again. Nothing is lost.",
+      hint: "Free space on that disk. The next start then works, and nothing is lost.",
       meta: { free_bytes: freeBytes },
     });
   }

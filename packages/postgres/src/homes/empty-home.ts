@@ -11,7 +11,7 @@ import { nameRuntimeFolder } from "../cluster/runtime-folder.ts";
 import { clearStaleLocks } from "../cluster/stale-locks.ts";
 
 /** Time for a daemon to end its services and PostgreSQL. A daemon that hangs is killed. */
-const END_DAEMON = [
+export const END_DAEMON = [
   { signal: "SIGTERM", wait_ms: 20_000 },
   { signal: "SIGKILL", wait_ms: 5_000 },
 ] as const;

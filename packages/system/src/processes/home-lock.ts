@@ -12,10 +12,15 @@ export function acquireHomeLock(folder: string): HomeLock {
   return result.outcome === "taken" ? result : { outcome: "acquired" };
 }
 
+/** The process that holds the home's lock; undefined when none does. @throws daemon_failed */
+export function findHomeOwner(folder: string): ProcessIdentity | undefined {
+  return findLockOwner(folder, "daemon.");
+}
+
 /**
  * Whether this process still holds the home's lock. The lock disappears with a removed home, and another daemon may
  * lock a new one.
  */
 export function ownsHome(folder: string): boolean {
-  return findLockOwner(folder, "daemon.")?.pid === process.pid;
+  return findHomeOwner(folder)?.pid === process.pid;
 }

@@ -15,6 +15,7 @@ export interface DaemonStatus {
   /** Null when the home never had a daemon. */
   readonly log_file: string | null;
   readonly port: number | null;
+  /** Null when none runs; for `cli status` also when it does not answer. */
   readonly health: DaemonHealth | null;
 }
 
@@ -53,5 +54,6 @@ export function printDaemon(status: DaemonStatus, out: Output): void {
   out.line(
     `home ${health.home}, PostgreSQL ${health.postgres}, ${count(health.services, "service")} running, busy with ${health.busy}`,
   );
+  if (health.postgres_failure != null) out.line(`${health.postgres_failure.detail}\n${health.postgres_failure.hint}`);
   out.line(`log ${logFile}`);
 }

@@ -70,7 +70,12 @@ function daemon(table = DOCS, errors = 0) {
       JSON.stringify(await record(name, input, options.headers)),
   };
   const ensure = async () => client as never;
-  return { ensure, find: async () => undefined, waitUntilGone: async () => undefined };
+  return {
+    ensure,
+    find: async () => undefined,
+    waitUntilGone: async () => undefined,
+    endHung: async () => "SIGTERM" as const,
+  };
 }
 
 const run = (words: readonly string[], given: FakeContext = {}, table = DOCS, errors = 0) =>

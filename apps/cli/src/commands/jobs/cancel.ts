@@ -27,6 +27,7 @@ export const cancel = defineCommand<Forced, [target: string, id: string], Cancel
     ...NO_QUESTION,
   },
   run: async (ctx, _flags, target, id) => {
+    refuseSwapped(target, id);
     const { text: name } = parseTarget(target);
     return await (await openWork(ctx, parseTarget(target))).jobCancel(id).catch((error: unknown) => {
       throw error instanceof AppError ? withTarget(error, name) : error;
@@ -34,6 +35,15 @@ export const cancel = defineCommand<Forced, [target: string, id: string], Cancel
   },
   render: ({ id }, out) => out.line(`cancelled  ${id}`),
 });
+
+/** Names of databases do not begin with a digit, as the ids of jobs do. */
+function refuseSwapped(target: string, id: string): void {
+  if (!/^\d[\da-f-]{3,}$/.test(target) || /^\d/.test(id)) return;
+  throw appError("invalid_target", {
+    detail: `${target} is the id of a job. The database comes before it.`,
+    hint: `Write: cli jobs cancel ${id} ${target}`,
+  });
+}
 
 /** The database does not know its target's name. Its hint has a placeholder. */
 function withTarget(error: AppError, target: string): AppError {

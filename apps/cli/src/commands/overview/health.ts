@@ -2,6 +2,7 @@ import { AppError } from "@appdb/contract/errors";
 import { parseTarget, type Target } from "@appdb/contract/names";
 import { VERSION } from "@appdb/contract/version";
 import type { Context, MachineCheck } from "../../context.ts";
+import { findOrHung } from "../../daemon/find-or-hung.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printChecks } from "../../output/checks-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
@@ -44,11 +45,13 @@ const POSTGRES_AWAY = "Wait half a minute. If it stays so, restart it: cli daemo
 
 async function checkLocal(ctx: Context, target: Target | undefined): Promise<MachineCheck[]> {
   const { home } = ctx.config;
-  const [found, space] = await Promise.all([ctx.daemon.find(), ctx.readDisk(home)]);
+  const [found, space] = await Promise.all([findOrHung(ctx), ctx.readDisk(home)]);
   const disk = space === undefined ? [] : [diskCheck(space, home)];
   if (found === undefined) {
     return [{ name: "daemon", ok: false, detail: "does not run", hint: "Start it: cli daemon start" }, ...disk];
   }
+  if (found instanceof AppError)
+    return [{ name: "daemon", ok: false, detail: found.message, hint: found.hint ?? null }, ...disk];
   const { client } = found;
   const { pid, version } = found.health;
   const isCurrent = version === VERSION;
@@ -66,8 +69,9 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
     return error;
   });
   if (listed instanceof AppError) {
-    const full = listed.code === "disk_full" ? listed.hint : undefined;
-    return [...checks, { name: "postgres", ok: false, detail: listed.message, hint: full ?? POSTGRES_AWAY }];
+    const isKnown = listed.code === "disk_full" || found.health.postgres_failure != null;
+    const hint = (isKnown ? listed.hint : undefined) ?? POSTGRES_AWAY;
+    return [...checks, { name: "postgres", ok: false, detail: listed.message, hint }];
   }
   checks.splice(1, 0, { name: "postgres", ok: true, detail: "up", hint: null });
   const { databases } = listed;
@@ -118,7 +122,7 @@ async function brokenViews(ctx: Context, target: Target): Promise<MachineCheck[]
 const SERVER_DISK: MachineCheck = {
   name: "server disk",
   ok: false,
-  detail: "The server's disk is nearly full; writes are refused.",
+  detail: "The server's disk is full or nearly full; writes are refused.",
   hint: "Its operator must free space.",
 };
 

@@ -3,8 +3,9 @@ import { dataTable } from "@appdb/contract/testing/tables";
 import { VERSION } from "@appdb/contract/version";
 import { diskSpace } from "@appdb/system/files/disk-space";
 import { expect, test } from "vitest";
+import type { FoundDaemon } from "../../context.ts";
 import { DATABASE } from "../../testing/databases.ts";
-import { CONFIG, type DaemonAnswers, type FakeContext, runCli } from "../../testing/fake-context.ts";
+import { CONFIG, type DaemonAnswers, type FakeContext, HEALTH, runCli } from "../../testing/fake-context.ts";
 import { hostedService } from "../../testing/services.ts";
 
 const MAIN = {
@@ -97,6 +98,31 @@ test("health names failed services and fails", async () => {
   expect((await runCli("health", { has_daemon: false })).stdout).toContain("Start it: cli daemon start");
 });
 
+test("health and daemon status name why PostgreSQL cannot be started, and what to do", async () => {
+  const hint = "Correct the cause; PostgreSQL then starts automatically.";
+  const failure = { detail: "PostgreSQL could not be started: code 1.", hint };
+  const refused = appError("database_unavailable", failure);
+  const client = { databaseList: () => Promise.reject(refused) } as DaemonAnswers;
+  const found = { file: { pid: 4711, port: 40123, started_at: "", version: VERSION }, health: HEALTH };
+  const daemon = (health: object) => ({
+    ensure: () => Promise.reject(refused),
+    find: async () =>
+      ({ ...found, health: { ...HEALTH, ...health }, client: { call: client.databaseList } }) as unknown as FoundDaemon,
+    waitUntilGone: async () => undefined,
+    endHung: () => Promise.reject(refused),
+  });
+  const failing = { context: { daemon: daemon({ postgres: "starting", postgres_failure: failure }) } };
+  const ran = await runCli("health", failing);
+  expect(ran.exit).toBe(1);
+  expect(ran.stdout).toMatch(
+    /^FAILED {2}postgres {2}PostgreSQL could not be started: code 1\.\n {18}Correct the cause/m,
+  );
+  expect((await runCli("daemon status", failing)).stdout).toContain(`${failure.detail}\n${hint}\n`);
+  expect((await runCli("status", failing)).stdout).toContain(`${failure.detail}\n${hint}\n`);
+  const away = await runCli("health", { context: { daemon: daemon({ postgres: "starting" }) } });
+  expect(away.stdout).toContain("Wait half a minute.");
+});
+
 test("health names a view that has no rows, and fails", async () => {
   const list = { tables: [dataTable("docs"), dataTable("long", { view_of: "docs", is_broken: true })], folders: [] };
   const databases = [{ ...MAIN, views: 1, services: [] }];
@@ -169,7 +195,7 @@ test("health of a hosted database fails while the disk of its server is full", a
     },
   });
   expect(ran.exit).toBe(1);
-  expect(ran.stdout).toContain("The server's disk is nearly full; writes are refused.");
+  expect(ran.stdout).toContain("The server's disk is full or nearly full; writes are refused.");
   expect(ran.stdout).toContain("Its operator must free space.");
   expect(ran.stdout).not.toContain("Everything works.");
 });

@@ -1,10 +1,11 @@
-import { appError, type Problem, toProblem } from "@appdb/contract/errors";
+import { AppError, appError, type Problem, toProblem } from "@appdb/contract/errors";
 import { parseTarget, type Target } from "@appdb/contract/names";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import type { LocalDatabase } from "@appdb/contract/routes/local";
 import { VERSION } from "@appdb/contract/version";
 import type { DiskSpace } from "@appdb/system/files/disk-space";
 import type { Context, FoundDaemon } from "../../context.ts";
+import { findOrHung } from "../../daemon/find-or-hung.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
 import { count, countTables } from "../../output/count.ts";
@@ -34,7 +35,7 @@ interface Status {
   readonly daemon: DaemonStatus | null;
   /** The disk of this machine's home; null for a hosted database. */
   readonly disk: DiskSpace | null;
-  /** Why the databases of this machine cannot be read; null if they can. */
+  /** Why the databases of this machine cannot be read, or their daemon does not answer; null if they can. */
   readonly failure: Pick<Problem, "code" | "detail" | "hint"> | null;
   /** The address of the hosted service; null for this machine. */
   readonly server: string | null;
@@ -54,27 +55,30 @@ export const status = defineCommand<JsonFlag, [target?: string], Status>({
     const target = typed === undefined ? undefined : parseTarget(typed);
     if (target?.kind === "hosted") return await hostedStatus(ctx, target);
     if (target !== undefined) await ctx.daemon.ensure();
-    const found = await ctx.daemon.find();
-    const daemon = describeDaemon(ctx, found);
+    const found = await findOrHung(ctx);
     const disk = (await ctx.readDisk(ctx.config.home)) ?? null;
-    const machine = { version: VERSION, daemon, disk, server: null };
+    const machine = { version: VERSION, disk, server: null };
+    if (found instanceof AppError) {
+      const daemon = { ...describeDaemon(ctx, undefined), running: true };
+      return { ...machine, daemon, failure: failureOf(found), databases: [] };
+    }
+    const daemon = describeDaemon(ctx, found);
     try {
-      return { ...machine, failure: null, databases: await localStatuses(ctx, found, target) };
+      return { ...machine, daemon, failure: null, databases: await localStatuses(ctx, found, target) };
     } catch (error) {
       if (!isNoAnswer(error)) throw error;
-      const { code, detail, hint } = toProblem(error);
-      return { ...machine, failure: { code, detail, ...(hint === undefined ? {} : { hint }) }, databases: [] };
+      return { ...machine, daemon, failure: failureOf(error), databases: [] };
     }
   },
   render: ({ daemon, databases, disk, failure, server, version }, out) => {
     out.line(`version   ${version}`);
     if (server !== null) out.line(`server    ${server}`);
     if (daemon !== null) {
-      const { health, home, port } = daemon;
+      const { health, home, port, running } = daemon;
       out.line(`home      ${home}`);
       out.line(
         health === null
-          ? "daemon    not running; it starts with the next command that needs it"
+          ? `daemon    ${running ? "FAILED" : "not running; it starts with the next command that needs it"}`
           : `daemon    process ${health.pid}, port ${port}, version ${health.version}, PostgreSQL ${health.postgres}, ${count(health.services, "service")} running`,
       );
     }
@@ -95,6 +99,11 @@ export const status = defineCommand<JsonFlag, [target?: string], Status>({
     for (const line of alignColumns(lines)) out.line(line);
   },
 });
+
+function failureOf(error: AppError): Status["failure"] {
+  const { code, detail, hint } = toProblem(error);
+  return { code, detail, ...(hint === undefined ? {} : { hint }) };
+}
 
 async function localStatuses(
   ctx: Context,

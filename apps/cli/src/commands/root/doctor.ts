@@ -18,7 +18,9 @@ export const doctor = defineCommand<JsonFlag, [], { ok: boolean; checks: Machine
   render: ({ ok, checks }, out) => {
     printChecks(checks, out, "MISSING");
     out.line();
-    out.line(ok ? "This machine has everything." : "Something is missing; the lines above say what to do.");
+    const isMissing = checks.some((check) => !check.ok && check.failed !== true);
+    const trouble = isMissing ? "is missing" : "does not work";
+    out.line(ok ? "This machine has everything." : `Something ${trouble}; the lines above say what to do.`);
   },
   exitCode: ({ ok }) => (ok ? EXIT.done : EXIT.failed),
 });

@@ -35,7 +35,12 @@ async function run(words: readonly string[], context: Partial<World> = {}) {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
     },
   };
-  const daemon = { ensure: async () => client, find: async () => undefined, waitUntilGone: async () => undefined };
+  const daemon = {
+    ensure: async () => client,
+    find: async () => undefined,
+    waitUntilGone: async () => undefined,
+    endHung: async () => "SIGTERM" as const,
+  };
   const given = { daemon, findPsql: async () => program, cwd: folder, ...context } as unknown as Partial<World>;
   const { exit, stderr, stdout } = await runCli(["psql", ...words], { context: given });
   return { exit, stderr, stdout, asked };

@@ -245,7 +245,7 @@ test("table lists show failing cells", async () => {
 
 test("when the daemon ends, names the command that continues the job", async () => {
   const recompute = async () => {
-    throw appError("daemon_failed", { detail: "The daemon did not finish POST /v1/recompute: the connection broke." });
+    throw appError("daemon_failed", { detail: "The daemon did not finish the request: the connection broke." });
   };
   const ran = await runCli("recompute main.docs summary -f", { client: { ...daemon(), recompute } });
   expect(ran.exit).toBe(1);

@@ -135,6 +135,7 @@ describe("schema diff", () => {
           },
           find: async () => undefined,
           waitUntilGone: async () => undefined,
+          endHung: async () => "SIGTERM" as const,
         },
       },
     });
