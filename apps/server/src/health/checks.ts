@@ -1,6 +1,7 @@
+import { describeFreeSpace } from "@appdb/system/files/disk-reserve";
 import { sql } from "kysely";
 import type { ControlDatabase } from "../database/pool.ts";
-import { type DiskFloorDeps, describeFreeSpace, readHomeDisk } from "../storage/disk-floor.ts";
+import { type DiskFloorDeps, readHomeDisk } from "../storage/disk-floor.ts";
 import type { HealthProblem } from "./problems.ts";
 
 /** PostgreSQL counts as down if it takes longer to answer. */
