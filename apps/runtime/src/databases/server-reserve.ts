@@ -90,6 +90,8 @@ export class ServerReserve implements Disposable {
   }
 }
 
+const ORDER: readonly FullDisk[] = ["server", "database"];
+
 /**
  * PostgreSQL has one switch for two disks. Returns the function that says whether one of them is full; calls run one
  * after the other, so that none undoes a later one.
@@ -102,7 +104,8 @@ export function shareRefusal(
   return (disk, isFull) => {
     if (isFull) full.add(disk);
     else full.delete(disk);
-    const told = last.then(() => refuse(full.has("server") ? "server" : full.has("database") ? "database" : undefined));
+    // the server's first: no one of the organization can change it
+    const told = last.then(() => refuse(ORDER.find((one) => full.has(one))));
     last = told.catch(() => undefined);
     return told;
   };

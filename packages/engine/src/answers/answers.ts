@@ -92,11 +92,13 @@ export function logOfPeople(log: Logger): Logger {
 /** The hint about a disk that PostgreSQL found full. Deleted rows free none of it, and limits refuse writes earlier. */
 export const FREE_MACHINE_DISK = "The operator of the machine must free space on it. Then send the request again.";
 
+const FULL_STATE = "53100";
+
 /** Converts PostgreSQL's error without disk space, which any statement and connection can get; passes on all others. */
 export function explainFullDisk(error: unknown): unknown {
+  const isFull = error instanceof SqlError && error.sqlstate === FULL_STATE;
   const isRefused = error instanceof AppError && error.code === "database_unavailable";
-  const sqlstate = error instanceof SqlError ? error.sqlstate : isRefused ? error.meta.sqlstate : undefined;
-  if (sqlstate !== "53100") return error;
+  if (!isFull && !(isRefused && error.meta.sqlstate === FULL_STATE)) return error;
   return appError("disk_full", {
     detail: "The disk of the database's machine is full; PostgreSQL cannot write.",
     hint: FREE_MACHINE_DISK,

@@ -142,9 +142,10 @@ test("engine and service roles cannot escape PostgreSQL or become its superuser"
   await expect.poll(insert).toContain("the disk of its database is full");
   await refuseWrites(superuser, "server");
   await expect.poll(insert).toContain("the disk of the server is nearly full");
-  await expect(
-    reader.transaction((sql) => sql.query({ text: "insert into t values (2)" })),
-  ).rejects.toMatchObject({ code: "disk_full", hint: expect.stringContaining("Ask the operator of the server") });
+  await expect(reader.transaction((sql) => sql.query({ text: "insert into t values (2)" }))).rejects.toMatchObject({
+    code: "disk_full",
+    hint: expect.stringContaining("Ask the operator of the server"),
+  });
   await refuseWrites(superuser, "database");
   await expect.poll(insert).toContain("the disk of its database is full");
   await refuseWrites(superuser, undefined);
