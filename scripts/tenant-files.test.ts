@@ -42,6 +42,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "packages/system/src/files/disk-reserve.ts": "asks a file system what is free",
   "packages/system/src/files/disk-space.ts": "asks a file system what is free",
   "apps/server/src/operator/rotate-master-key.ts": "files of the server's own",
+  "apps/server/src/operator/unreachable.ts": "reads a log of the server's own",
   "apps/server/src/pods/connect-pod.ts": "opens a socket by O_PATH and O_NOFOLLOW, and connects by descriptor",
   "apps/server/src/pods/database-paths.ts": "lists the names in a folder of the server's own",
   "apps/server/src/pods/database-runtime.ts": "looks at the installation's Python",

@@ -56,6 +56,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   #starting: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
   #state: PostgresState = "down";
+  #failure: string | undefined;
   #isStopping = false;
   #copying = new AbortController();
 
@@ -75,6 +76,11 @@ export class EmbeddedPostgres implements PostgresProvider {
 
   state(): PostgresState {
     return this.#state;
+  }
+
+  /** Why it could not be restarted; undefined while it runs, and before the first attempt has failed. */
+  failure(): string | undefined {
+    return this.#failure;
   }
 
   /** Connects as the owner of the databases, who has no other privileges. */
@@ -346,6 +352,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   /** Makes the server available, and restarts it when it ends. */
   #serve(paths: ServerPaths): void {
     this.#state = "up";
+    this.#failure = undefined;
     this.#options.log.info({ postgres_pid: this.#server?.pid }, "PostgreSQL is up");
     const server = this.#server;
     void server?.ended.then(() => this.#restart(paths, server));
@@ -367,7 +374,10 @@ export class EmbeddedPostgres implements PostgresProvider {
         return;
       } catch (error) {
         if (this.#isStopping || !this.#ownsHome()) return;
-        log.error({ err: error }, "PostgreSQL could not be restarted");
+        const failure = error instanceof Error ? error.message : String(error);
+        // an outage is logged once, however many attempts it takes
+        if (failure !== this.#failure) log.error({ reason: failure }, "PostgreSQL could not be restarted");
+        this.#failure = failure;
         await sleep(pause);
       }
     }

@@ -14,8 +14,7 @@ test("the outcome of an operation is unknown while its server stays away", async
   const signal = new AbortController().signal;
   await expect(waitForOperation(client, { org: "acme", id: "op1", signal, retries: 1 })).rejects.toMatchObject({
     code: "commit_unknown",
-    message:
-      "The operation op1 was requested, and its outcome is unknown. No server responds at http://127.0.0.1:1.",
+    message: "The operation op1 was requested, and its outcome is unknown. No server responds at http://127.0.0.1:1.",
     hint: "A server that starts again continues it. Then look: cli operations show op1",
   });
   expect(asked).toBe(2);
