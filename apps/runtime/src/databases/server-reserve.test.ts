@@ -56,7 +56,7 @@ test("names the files if the disk has too few", async () => {
   await expect(reserve.admit()).rejects.toMatchObject({ message: expect.stringContaining("has 12 files left") });
 });
 
-test("PostgreSQL is told again until it is", async () => {
+test("a refusal is set again until PostgreSQL has it", async () => {
   const told: boolean[] = [];
   using reserve = reserveOf({
     readReserve: async () => space(0),

@@ -12,7 +12,7 @@ export function readHomeDisk({ config }: DiskFloorDeps): Promise<DiskReserve> {
 }
 
 /**
- * Refuses an organization's write when the server's disk is nearly full. Pods refuse rows by themselves. The control
+ * Refuses an organization's write when the server's disk is nearly full. Each pod refuses rows itself. The control
  * plane's own writes are exempt.
  * @throws disk_full
  */
