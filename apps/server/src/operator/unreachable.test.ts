@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { tryLock } from "@appdb/system/processes/numbered-lock";
@@ -25,11 +25,16 @@ test("a server that runs without its PostgreSQL is not called stopped", () => {
   mkdirSync(dirname(log), { recursive: true });
   const lines = [
     'FATAL:  could not write lock file "postmaster.pid": No space left on device',
+    "FATAL:  terminating connection due to unexpected postmaster exit",
     "LOG:  database system is shut down",
   ];
   writeFileSync(log, lines.map((line) => `2026-11-27 03:00:00.000 UTC [12] ${line}\n`).join(""));
   expect(unreachable(config, absentFrom()).message).toBe(
     `${what} It said last: could not write lock file "postmaster.pid": No space left on device.`,
+  );
+  appendFileSync(log, "postgres: could not find the database system\nExpected to find it in a folder\n");
+  expect(unreachable(config, absentFrom()).message).toBe(
+    `${what} It said last: could not find the database system.`,
   );
 });
 

@@ -8,7 +8,7 @@ import { roleLock } from "../config/server-home.ts";
 /** Errors without a listening PostgreSQL. Any other error comes from one that is there but does not answer. */
 const ABSENT = new Set(["ENOENT", "ECONNREFUSED"]);
 /** Lines of PostgreSQL's log that say why it ended or does not start. */
-const REASON = /(?:FATAL|PANIC): {2}(.+)$/;
+const REASON = /(?:(?:FATAL|PANIC): {2}(?!terminating connection)|^postgres: )(.+)$/;
 
 /** The error of an unreachable server, from PostgreSQL's error or the lack of a PostgreSQL. */
 export function unreachable(config: Pick<ServerConfig, "home" | "database" | "roles">, cause?: unknown): AppError {
