@@ -33,9 +33,7 @@ test("a server that runs without its PostgreSQL is not called stopped", () => {
     `${what} It said last: could not write lock file "postmaster.pid": No space left on device.`,
   );
   appendFileSync(log, "postgres: could not find the database system\nExpected to find it in a folder\n");
-  expect(unreachable(config, absentFrom()).message).toBe(
-    `${what} It said last: could not find the database system.`,
-  );
+  expect(unreachable(config, absentFrom()).message).toBe(`${what} It said last: could not find the database system.`);
 });
 
 test("distinguishes a hanging PostgreSQL from a stopped server", () => {
