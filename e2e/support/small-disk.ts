@@ -5,8 +5,8 @@ import type { TestProject } from "@appdb/testkit/test-project";
 
 /** A separate file system for the home of a project. It ends with the home's daemon. */
 export interface SmallDisk extends AsyncDisposable {
-  /** Uses up all free bytes. */
-  fill(): void;
+  /** Uses up all free bytes, or leaves about as many megabytes. */
+  fill(leftMegabytes?: number): void;
   /** Removes the filling. */
   free(): void;
 }
@@ -17,8 +17,12 @@ export function mountSmallDisk(project: TestProject, megabytes: number): SmallDi
   execFileSync("mount", ["-t", "tmpfs", "-o", `size=${megabytes}m,mode=0700`, "tmpfs", project.home]);
   const filling = join(project.home, "filling");
   return {
-    fill: () => {
+    fill: (leftMegabytes) => {
       const { bavail, bsize } = statfsSync(project.home);
+      if (leftMegabytes !== undefined) {
+        writeFileSync(filling, Buffer.alloc(Math.max(0, bavail * bsize - leftMegabytes * 1024 ** 2)));
+        return;
+      }
       const rest = Buffer.alloc(bsize);
       try {
         writeFileSync(filling, Buffer.alloc(bavail * bsize));

@@ -167,7 +167,7 @@ export const MUTATIONS = [
   {
     takes: "an update of a service waits until the new instance answers",
     file: `${RECONCILER}/services/run-service.ts`,
-    from: "const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.address), signal);",
+    from: "const status = await waitReady(machine, prepared.spec, READY, ask, signal).catch(tellDisk);",
     to: "const status = { started_at: new Date() };",
     project: "db",
     test_file: `${RECONCILER}/services/services.db.test.ts`,

@@ -105,6 +105,8 @@ export interface ServerInput {
   readonly log: Logger;
   readonly db: ControlDatabase;
   readonly pool: pg.Pool;
+  /** Why the server cannot restart its own PostgreSQL. */
+  readonly postgres_failure?: (() => string | undefined) | undefined;
   /** The server sets its address when it listens, before the first request. */
   readonly site: Site;
   readonly mail: Mail | undefined;
@@ -145,7 +147,7 @@ export function composeServer(input: ServerInput): ComposedServer {
     passwords: input.passwords,
   });
   const findOrg = createFindOrg(db);
-  const problems: TellProblems[] = [() => checkDatabase(db), () => checkDisk({ config })];
+  const problems: TellProblems[] = [() => checkDatabase(db, input.postgres_failure), () => checkDisk({ config })];
   const deps: ServerDeps = {
     config,
     log,

@@ -82,6 +82,7 @@ export async function runServer(watched: Pick<ReconcilerDeps, "reconcileStepDone
     log,
     db: database.db,
     pool: database.pool,
+    postgres_failure: postgres.failure,
     site,
     mail,
     auth_secret: authSecret,

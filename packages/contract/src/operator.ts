@@ -72,7 +72,11 @@ export const OPERATOR_ANSWERS = {
     disk_problem: z.object({ code: z.string(), what: z.string() }).nullable(),
   }),
   orgs: z.object({ organizations: z.array(operatedOrgSchema) }),
-  databases: z.object({ databases: z.array(operatedDatabaseSchema) }),
+  databases: z.object({
+    databases: z.array(operatedDatabaseSchema),
+    /** A problem of the disk, as /health reports it: changes may wait for space. */
+    disk_problem: z.object({ code: z.string(), what: z.string() }).nullable(),
+  }),
   /** Addresses that are retried. */
   retry: z.object({ databases: z.array(z.string()), services: z.array(z.string()) }),
   /** `stopped`: databases that stop now; `later`: those that stop after their current operation. */

@@ -47,6 +47,8 @@ export const databasePodSpecSchema = z.strictObject({
   media: mediaPlaceSchema,
   /** Maximum size of its media store in the operator's bucket. Absent: the store is on its disk. */
   media_gb: z.int().min(1).optional(),
+  /** Free bytes of the server's disk below which the pod refuses writes. Absent: no reserve. */
+  disk_floor_bytes: z.number().positive().optional(),
   /** Warnings for the pod's log at its start: for example, ignored settings. */
   notices: z.array(z.string()),
 });

@@ -32,6 +32,7 @@ import { type CreateFillRunner, createFillRunner } from "../databases/fill-runne
 import { createMachineDisk, type MachineDisk } from "../databases/machine-disk.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
+import { ServerReserve, shareRefusal } from "../databases/server-reserve.ts";
 import { TableWrites } from "../databases/table-writes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
@@ -139,6 +140,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     createFillRunner({ limits, log, runtimes, programs: programs.code, mediaOf: () => spec.media }, database, ...job);
   const isInBucket = spec.media.objects !== undefined;
   const mediaLimit = spec.media_gb === undefined ? undefined : spec.media_gb * GB;
+  const refuse = shareRefusal((full) => refuseWrites(superuser, full));
+  const reserve = new ServerReserve({
+    folder: spec.data_folder,
+    floor_bytes: spec.disk_floor_bytes,
+    log,
+    refuseWrites: (isReached) => refuse("server", isReached),
+  });
   const disk = new DiskGuard({
     folders: [
       spec.data_folder,
@@ -156,7 +164,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     clock: steady,
     usedAt: () => use.last_touched_at,
-    refuseWrites: (isFull) => refuseWrites(superuser, isFull),
+    reserve,
+    refuseWrites: (isFull) => refuse("database", isFull),
     tellRoom: (bytes) => tellDiskRoom(superuser, bytes),
   });
   const machineDisk = createMachineDisk({
@@ -268,6 +277,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       // opens the connection early; if this fails, the next health check reports it
       watching.query({ text: "select 1" }).catch(() => undefined);
       await tellMediaLimit(superuser, mediaLimit);
+      // before a service can connect
+      await reserve.watch();
       await upgradeCatalog(sql, migrations);
       psql.collect();
       returns.begin();
@@ -285,6 +296,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
       database: spec.database_id,
       log,
       room: () => disk.room(),
+      admit: () => reserve.admit(),
     });
   return {
     spec,
@@ -329,6 +341,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();
+      reserve[Symbol.dispose]();
       returns[Symbol.dispose]();
       const opened = await managedStore?.catch(() => undefined);
       await opened?.[Symbol.asyncDispose]();

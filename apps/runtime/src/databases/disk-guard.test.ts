@@ -13,6 +13,7 @@ import { DiskGuard, type DiskGuardDeps, diskLimits, measureFolders, nextLook, ro
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
 const NOBODY = 65_534;
+const NO_RESERVE = { check: () => undefined, watch: async () => undefined };
 const codeOf = (error: NodeJS.ErrnoException) => error.code;
 
 /** A guard of 1 GB whose time does not pass. */
@@ -27,6 +28,7 @@ function guardOf(folder: string, given: Partial<DiskGuardDeps> = {}): DiskGuard 
     usedAt: () => 0,
     refuseWrites: async () => undefined,
     tellRoom: async () => undefined,
+    reserve: NO_RESERVE,
     readMedia: async () => ({ bytes: 0, objects: 0 }),
     is_media_in_bucket: false,
     media_limit_bytes: undefined,
@@ -137,6 +139,7 @@ test.each([
     usedAt: () => 0,
     refuseWrites: async () => undefined,
     tellRoom: async (bytes) => void rooms.push(bytes),
+    reserve: NO_RESERVE,
     is_media_in_bucket: false,
     media_limit_bytes: undefined,
     readMedia: async () => ({ objects: 3, bytes: 600 * MB }),

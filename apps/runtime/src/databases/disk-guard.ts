@@ -7,6 +7,7 @@ import type { MediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger } from "@appdb/engine/ports";
 import { COPIES_FOLDER } from "@appdb/postgres/cluster/before-upgrade";
 import { walBudgetMb } from "@appdb/postgres/cluster/postgres-settings";
+import type { ServerReserve } from "./server-reserve.ts";
 
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
@@ -86,6 +87,8 @@ export interface DiskGuardDeps {
   usedAt(): number;
   /** Makes PostgreSQL refuse writes that bypass this guard, such as those of services. */
   refuseWrites(isFull: boolean): Promise<void>;
+  /** The reserve of the server's disk, which bounds writes too. */
+  readonly reserve: Pick<ServerReserve, "check" | "watch">;
   /** Tells PostgreSQL's clients how many bytes may still be written; undefined for enough. */
   tellRoom(bytes: number | undefined): Promise<void>;
 }
@@ -126,6 +129,7 @@ export class DiskGuard implements Disposable {
 
   /** Checks that a write may start. @throws disk_full */
   async admit(): Promise<void> {
+    await this.#deps.reserve.watch();
     await this.watch();
     this.check();
   }
@@ -196,6 +200,7 @@ export class DiskGuard implements Disposable {
 
   /** Checks by the last result that a write may continue. @throws disk_full */
   check(): void {
+    this.#deps.reserve.check();
     if (!this.#isFull) return;
     const { media_uri: mediaUri, resources, uri } = this.#deps;
     const bytes = this.#bytes();

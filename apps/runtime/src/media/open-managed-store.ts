@@ -21,6 +21,8 @@ interface ManagedStorePlace {
   readonly database: string;
   readonly log: Logger;
   room(): Promise<{ readonly bytes: number; readonly measured_at: number } | undefined>;
+  /** Refuses files while the disk of the server takes none. @throws disk_full */
+  admit?(): Promise<void>;
 }
 
 /**
@@ -37,10 +39,17 @@ export async function openManagedStore(place: ManagedStorePlace): Promise<Manage
   for (const name of readdirSync(uploads)) if (name.endsWith(UPLOAD_END)) rmSync(join(uploads, name), { force: true });
   await removeLeftovers(mediaFolders({ folder }));
   const { mark, owner } = markOwner(uploads);
+  const recorded = new MediaObjects(sql, { uri });
   return new ManagedStore({
     sql,
     names: new MediaNames(sql, HOME_STORE),
-    objects: new MediaObjects(sql, { uri }),
+    objects: {
+      record: (object) => recorded.record(object),
+      requireWritable: async () => {
+        await place.admit?.();
+        await recorded.requireWritable();
+      },
+    },
     store_name: HOME_STORE,
     store: openHomeStore({ folder: home, owner, objects, address: uri }),
     mark,

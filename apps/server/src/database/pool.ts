@@ -100,11 +100,37 @@ const LOST_STATE = /^(08...|57P0[1-3]|53...)$/;
 const LOST_CODE = new Set(["ECONNREFUSED", "ECONNRESET", "ENOENT", "EPIPE", "ETIMEDOUT", "ENOTFOUND"]);
 const LOST_MESSAGE = /^(Connection terminated|timeout exceeded when trying to connect|Client has encountered)/;
 
-/** Turns a lost connection to PostgreSQL into `database_unavailable`. Other errors stay. */
-export function fromDatabaseError(error: unknown): unknown {
+const FULL_STATE = "53100";
+
+/** Why PostgreSQL does not answer, in words for an operator. */
+export function describeUnreachable(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const code = "code" in error ? error.code : undefined;
+  return code === "ENOENT" || code === "ECONNREFUSED" ? `it is not running (${error.message})` : error.message;
+}
+
+/**
+ * Turns a lost connection to PostgreSQL into `database_unavailable`, and its full disk into `disk_full`. Other errors
+ * stay. `isRead`: the request changes nothing.
+ */
+export function fromDatabaseError(error: unknown, isRead = false): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : "";
   if (!LOST_STATE.test(code) && !LOST_CODE.has(code) && !LOST_MESSAGE.test(error.message)) return error;
+  if (code === FULL_STATE) {
+    return appError("disk_full", {
+      detail: "The disk of the server is full: the control plane's PostgreSQL cannot write.",
+      hint: "Ask the operator of the server to free space on its disk, then try again.",
+      cause: error,
+    });
+  }
+  if (isRead) {
+    return appError("database_unavailable", {
+      detail: "The control plane's PostgreSQL does not answer. Nothing was changed.",
+      hint: "Try again in a moment. If it persists, ask the operator of the server: its /health has the cause.",
+      cause: error,
+    });
+  }
   return appError("database_unavailable", {
     detail: "The control plane's PostgreSQL does not answer. A requested change may have been made.",
     hint: "Send the request again. Repeat a change with the same Idempotency-Key.",

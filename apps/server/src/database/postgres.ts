@@ -12,6 +12,8 @@ type PostgresConfig = Pick<ServerConfig, "database" | "runtime_base">;
 
 export interface ControlPostgres extends AsyncDisposable {
   readonly dsn: string;
+  /** Why the server cannot restart it. Undefined for an external one. */
+  failure(): string | undefined;
 }
 
 /**
@@ -25,7 +27,8 @@ export async function openPostgres(
   log: Logger,
 ): Promise<ControlPostgres> {
   const { url } = config.database;
-  if (url !== undefined) return { dsn: url.reveal(), [Symbol.asyncDispose]: async () => undefined };
+  if (url !== undefined)
+    return { dsn: url.reveal(), failure: () => undefined, [Symbol.asyncDispose]: async () => undefined };
   const postgres = await createEmbedded(config, home, log, format);
   try {
     await postgres.ensureDatabase(DATABASE);
@@ -33,7 +36,8 @@ export async function openPostgres(
     await postgres.stop();
     throw withLog(error, home);
   }
-  return { dsn: postgres.dsn(DATABASE), [Symbol.asyncDispose]: () => postgres.stop() };
+  const failure = () => postgres.failure()?.message;
+  return { dsn: postgres.dsn(DATABASE), failure, [Symbol.asyncDispose]: () => postgres.stop() };
 }
 
 /** Adds PostgreSQL's log to the error of a failed start. */

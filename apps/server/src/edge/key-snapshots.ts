@@ -5,7 +5,7 @@ import type { Logger } from "@appdb/engine/ports";
 import { type SnapshotKey, signSnapshot } from "@appdb/system/keys/key-snapshot";
 import { sql } from "kysely";
 import type { Notifications } from "../database/notifications.ts";
-import type { ControlDatabase } from "../database/pool.ts";
+import { type ControlDatabase, errorFields } from "../database/pool.ts";
 import { type MasterKey, SIGNING_KEY_BOUND } from "../secrets/master-key.ts";
 
 /** Interval for reissuing an unchanged snapshot, so that connected readers always have a recent one. */
@@ -58,7 +58,9 @@ export function createKeySnapshots(deps: KeySnapshotDeps): KeySnapshots {
       };
       const sendLogged = () => {
         // the next snapshot includes the change, at the latest after the reconnect
-        send().catch((error) => deps.log.warn({ err: error, db: of.database }, "could not issue a snapshot of keys"));
+        send().catch((error) =>
+          deps.log.warn({ ...errorFields(error), db: of.database }, "could not issue a snapshot of keys"),
+        );
       };
       const stop = await deps.notifications.listen("control_keys", (orgId) => {
         if (orgId === undefined || orgId === of.org_id) sendLogged();

@@ -1,6 +1,6 @@
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import { type ControlDatabase, fromDatabaseError } from "../database/pool.ts";
+import { type ControlDatabase, errorFields } from "../database/pool.ts";
 
 const FLUSH_MS = 60_000;
 
@@ -26,8 +26,7 @@ export function createKeyUses(db: ControlDatabase, log: Logger): KeyUses {
       throw error;
     }
   };
-  const logFailure = (error: unknown) =>
-    log.warn({ err: fromDatabaseError(error) }, "could not record the last uses of keys");
+  const logFailure = (error: unknown) => log.warn(errorFields(error), "could not record the last uses of keys");
   const flushLogged = () => {
     timer = undefined;
     flush().catch((error: unknown) => {

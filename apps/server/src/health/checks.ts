@@ -1,6 +1,7 @@
+import { describeFreeSpace } from "@appdb/system/files/disk-reserve";
 import { sql } from "kysely";
-import type { ControlDatabase } from "../database/pool.ts";
-import { type DiskFloorDeps, describeFreeSpace, readHomeDisk } from "../storage/disk-floor.ts";
+import { type ControlDatabase, describeUnreachable } from "../database/pool.ts";
+import { type DiskFloorDeps, readHomeDisk } from "../storage/disk-floor.ts";
 import type { HealthProblem } from "./problems.ts";
 
 /** PostgreSQL counts as down if it takes longer to answer. */
@@ -11,7 +12,11 @@ const LOW_TIMES = 2;
 const LEAST_BYTES = 64 * 1024 ** 2;
 
 /** Checks that the control plane's PostgreSQL answers, and reports failures caused by the machine. */
-export async function checkDatabase(db: ControlDatabase, maxMs = ANSWER_MS): Promise<HealthProblem[]> {
+export async function checkDatabase(
+  db: ControlDatabase,
+  whyDown: () => string | undefined = () => undefined,
+  maxMs = ANSWER_MS,
+): Promise<HealthProblem[]> {
   const counting = sql<{ databases: number; services: number }>`
     select (select count(*)::int from control.databases where state = 'FAILED' and retry_at is not null) as databases,
       (select count(*)::int from control.services where state = 'FAILED' and retry_at is not null) as services`.execute(
@@ -21,7 +26,10 @@ export async function checkDatabase(db: ControlDatabase, maxMs = ANSWER_MS): Pro
     const counted = (await withTimeout(counting, maxMs)).rows[0] ?? { databases: 0, services: 0 };
     return failureProblems(counted);
   } catch (error) {
-    const reason = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
+    const failure = whyDown();
+    if (failure !== undefined)
+      return [{ code: "postgres_down", what: `The control plane's PostgreSQL is down. ${failure}` }];
+    const reason = describeUnreachable(error).replace(/\.$/, "");
     return [{ code: "postgres_down", what: `The control plane's PostgreSQL does not answer: ${reason}.` }];
   }
 }

@@ -3,7 +3,8 @@ import type { FastifyInstance } from "fastify";
 import { sql } from "kysely";
 import { collectDefaultMetrics, Histogram, type Registry } from "prom-client";
 import type { ServerConfig } from "../config/config.ts";
-import { type ControlDatabase, errorFields } from "../database/pool.ts";
+import { createOutageLog } from "../database/outage-log.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import { healthCode } from "../health/problems.ts";
 import type { ServerHealth } from "../health/server-health.ts";
 import { writeServerMetrics } from "../health/server-metrics.ts";
@@ -40,6 +41,7 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthRouteDeps): vo
     requests.observe({ method: request.method, route, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
   });
   const { metrics_token: token } = deps.config;
+  const outage = createOutageLog(deps.log);
   app.get("/health", { config: { permission: "public" } }, async ({ headers }, reply) => {
     const { problems, status } = await deps.health.check();
     const isOperator = hasMetricsToken(headers.authorization, token);
@@ -49,9 +51,10 @@ export function addHealthRoutes(app: FastifyInstance, deps: HealthRouteDeps): vo
   app.get("/ready", { config: { permission: "public" } }, async (_request, reply) => {
     try {
       await sql`select 1`.execute(deps.db);
+      outage.worked();
       return { status: "ready" };
     } catch (error) {
-      deps.log.warn(errorFields(error), "PostgreSQL does not answer");
+      outage.failed(error, "PostgreSQL does not answer");
       return reply.code(503).send({ status: "not ready" });
     }
   });

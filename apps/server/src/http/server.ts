@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
-import { appError, ERRORS, toProblem } from "@appdb/contract/errors";
+import { AppError, appError, ERRORS, toProblem } from "@appdb/contract/errors";
 import { BODY_BYTES, controlRoute } from "@appdb/contract/routes/control-paths";
 import {
   BUILD,
@@ -14,6 +14,8 @@ import {
 import type { Logger } from "@appdb/engine/ports";
 import { wasLeft } from "@appdb/http/mount-api";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import { createOutageLog } from "../database/outage-log.ts";
+import { isDatabaseLost } from "../database/pool.ts";
 import type { Identity } from "../identity/identity.ts";
 import { refuseForeignSite, type Site } from "../identity/tokens/csrf.ts";
 import { type BodyBytes, counted, ownerOfBodies } from "../requests/body-bytes.ts";
@@ -71,6 +73,11 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
   app.decorateRequest("counted_body", undefined);
   requirePermissions(app);
   addBodyTime(app);
+  const outage = createOutageLog(deps.log);
+  app.addHook("onResponse", async (request, reply) => {
+    // its caller was found, or its answer read from PostgreSQL
+    if (reply.statusCode < STATUS_CODES_OF_LOG && request.principal !== undefined) outage.worked();
+  });
   let isClosing = false;
   app.addHook("preClose", async () => {
     isClosing = true;
@@ -85,7 +92,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     if (!isRoute && !(isUnknown(request) && showsToken(request))) return;
     // before the first await: a client may disconnect meanwhile, and its answer closes only once
     const hold = untilClosed(reply.raw);
-    const { principal, set_cookie: setCookie } = await deps.identity.resolve(request);
+    const { principal, set_cookie: setCookie } = await beforeWork(() => deps.identity.resolve(request));
     if (setCookie !== undefined) reply.header("set-cookie", setCookie);
     // strangers would learn which published defects the server has
     if (principal !== undefined) reply.header(SERVER_BUILD_HEADER, BUILD ?? "source");
@@ -94,7 +101,8 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const caller = principal?.key?.id ?? principal?.user_id;
     if (caller != null) hold(deps.limits.enter("principal", caller));
     if (!isRoute) return;
-    request.org = await authorize(permission, principal, request.params as PathNames, deps.findOrg, control);
+    const path = request.params as PathNames;
+    request.org = await beforeWork(() => authorize(permission, principal, path, deps.findOrg, control));
     if (request.org !== undefined) hold(deps.limits.enter("organization", request.org.id));
     const owner = isBuffered(request) ? ownerOfBodies(principal) : undefined;
     if (owner === undefined) return;
@@ -111,7 +119,7 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     if (isClosing) reply.header("connection", "close");
   });
   app.setErrorHandler((error, request, reply) => {
-    const known = toAppError(error);
+    const known = toAppError(error, isRead(request));
     const problem = toProblem(known, request.id);
     // not the URL, which may contain an invitation's token
     const { id: req, ip, method, principal } = request;
@@ -119,8 +127,10 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     const who = { req, method, route: request.routeOptions.url, ip, caller };
     const fields = { ...who, code: problem.code };
     // a database's full disk or store is its members' matter; that of the home is a problem of /health
+    const lost = findLoss(error);
     const isOurs = problem.status >= STATUS_CODES_OF_LOG && problem.status !== NO_ROOM;
     if (wasLeft(reply, error)) deps.log.info(who, "the client of a request left");
+    else if (lost !== undefined) outage.failed(lost, "a request failed", fields);
     else if (isOurs) deps.log.error({ ...fields, err: error }, "a request failed");
     else deps.log.info({ ...fields, status: problem.status }, "request refused");
     if (ERRORS[problem.code].status === TOO_MANY && typeof problem.meta?.["retry_after_s"] === "number") {
@@ -136,6 +146,27 @@ export function createHttpServer(deps: HttpDeps): FastifyInstance {
     });
   });
   return app;
+}
+
+/** The loss of the control plane's PostgreSQL in a request, also before its handler ran (`beforeWork`). */
+function findLoss(error: unknown): unknown {
+  const known = error instanceof AppError && error.code === "database_unavailable" ? error.cause : error;
+  return isDatabaseLost(known) ? known : undefined;
+}
+
+/** Whether a request changes nothing. */
+function isRead({ method, routeOptions }: FastifyRequest): boolean {
+  const { control } = routeOptions.config;
+  return method === "GET" || method === "HEAD" || (control !== undefined && controlRoute(control).is_safe === true);
+}
+
+/** Checks a request before its handler runs: nothing was changed if PostgreSQL is lost meanwhile. */
+async function beforeWork<T>(check: () => Promise<T>): Promise<T> {
+  try {
+    return await check();
+  } catch (error) {
+    throw toAppError(error, true);
+  }
 }
 
 /** Whether no route of the API has this path. */

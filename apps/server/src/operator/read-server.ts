@@ -24,7 +24,6 @@ export async function readStatus(db: ControlDatabase, disk: DiskFloorDeps): Prom
   const [counted] = rows;
   if (counted === undefined) throw new Error("A statement without a table answered no row.");
   const { home } = disk.config;
-  const [problem] = await checkDisk(disk);
   const { free_bytes: freeBytes } = await readHomeDisk(disk);
   const url = readRunning(home) ?? null;
   const responds = url !== null && (await isResponding(url));
@@ -35,8 +34,14 @@ export async function readStatus(db: ControlDatabase, disk: DiskFloorDeps): Prom
     is_responding: responds,
     ...counted,
     free_disk_bytes: freeBytes,
-    disk_problem: problem === undefined ? null : { code: problem.code, what: problem.what },
+    disk_problem: await findDiskProblem(disk),
   };
+}
+
+/** A problem of the home's disk, as /health reports it. */
+export async function findDiskProblem(disk: DiskFloorDeps): Promise<OperatorAnswer<"status">["disk_problem"]> {
+  const [problem] = await checkDisk(disk);
+  return problem === undefined ? null : { code: problem.code, what: problem.what };
 }
 
 /** Any response counts, also that of a failing server. */

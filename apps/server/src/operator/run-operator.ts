@@ -13,7 +13,7 @@ import { type ControlDatabase, fromDatabaseError, openControlDatabase } from "..
 import { runningDsn } from "../database/postgres.ts";
 import { createIdentity } from "../identity/identity.ts";
 import { createServerLogger } from "../lifecycle/server-logger.ts";
-import { listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-server.ts";
+import { findDiskProblem, listOperatedDatabases, listOperatedOrgs, readStatus } from "./read-server.ts";
 import { retryFailed } from "./retry-failed.ts";
 import { rotateMasterKey } from "./rotate-master-key.ts";
 import { setQuota } from "./set-quota.ts";
@@ -53,7 +53,10 @@ export async function runOperator(requestedAct: unknown): Promise<OperatorAnswer
       case "orgs":
         return { organizations: await listOperatedOrgs(db) };
       case "databases":
-        return { databases: await listOperatedDatabases(db, request.org) };
+        return {
+          databases: await listOperatedDatabases(db, request.org),
+          disk_problem: await findDiskProblem({ config }),
+        };
       case "retry":
         return await retryFailed({ db, recordEvent, config }, request.org);
       case "suspend":
@@ -66,9 +69,9 @@ export async function runOperator(requestedAct: unknown): Promise<OperatorAnswer
         return { link: await makeResetLink(config, db, request.email) };
     }
   } catch (error) {
-    throw fromDatabaseError(error) instanceof AppError && !(error instanceof AppError)
-      ? unreachable(config, error)
-      : error;
+    const known = fromDatabaseError(error);
+    if (known === error || !(known instanceof AppError)) throw error;
+    throw known.code === "disk_full" ? known : unreachable(config, error);
   }
 }
 

@@ -23,6 +23,8 @@ export interface DatabasePodInput {
   readonly has_bucket: boolean;
   /** Limit of its media store there without a setting of its own. */
   readonly default_media_gb: number | undefined;
+  /** Free bytes of the server's disk below which it refuses writes; 0: no reserve. */
+  readonly disk_floor_bytes: number;
   /** Limits that do not depend on its resources. */
   readonly limits: ServiceLimits;
   readonly secrets: ReadonlyMap<string, Secret>;
@@ -68,6 +70,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
       settings: desired.settings,
     }),
     ...(bucket === undefined ? {} : { media_gb: desired.settings.media_gb ?? input.default_media_gb }),
+    ...(input.disk_floor_bytes > 0 ? { disk_floor_bytes: input.disk_floor_bytes } : {}),
     notices: noticesOf(omitted),
   };
   return {

@@ -1,5 +1,5 @@
 import type { Logger } from "@appdb/engine/ports";
-import { errorFields } from "../database/pool.ts";
+import { createOutageLog } from "../database/outage-log.ts";
 
 /** Repeated jobs: continuing unfinished work, and removing unused data. */
 const REPEATED = [
@@ -20,10 +20,11 @@ export interface RepeatDeps {
  */
 export async function repeatJobs({ enqueue, log }: RepeatDeps): Promise<Disposable> {
   for (const { name } of REPEATED) await enqueue(name);
+  const outage = createOutageLog(log);
   const timers = REPEATED.map(({ every_ms: everyMs, name }) =>
     setInterval(() => {
-      enqueue(name).catch((error) =>
-        log.warn({ ...errorFields(error), job: name }, "could not request a repeated job"),
+      enqueue(name).then(outage.worked, (error) =>
+        outage.failed(error, "could not request a repeated job", { job: name }),
       );
     }, everyMs),
   );

@@ -10,7 +10,8 @@ import { stopSuspended } from "../control-plane/organizations/suspend-organizati
 import { forgetPreparations } from "../control-plane/preparations/preparations.ts";
 import { deliverWebhooks } from "../control-plane/webhooks/deliver.ts";
 import { findDueOrganizations, forgetDeliveries } from "../control-plane/webhooks/due-deliveries.ts";
-import { type ControlDatabase, errorFields } from "../database/pool.ts";
+import { createOutageLog } from "../database/outage-log.ts";
+import type { ControlDatabase } from "../database/pool.ts";
 import type { HealthProblem } from "../health/problems.ts";
 import { stopEach } from "../lifecycle/stop-each.ts";
 import type { HostRuntime } from "../pods/host-runtime.ts";
@@ -135,8 +136,9 @@ export async function startReconciler(deps: ReconcilerDeps): Promise<Reconciler>
   const watch = databases === undefined ? undefined : await resume(databases);
   const enqueue = (name: "sweep" | "collect") => enqueueJob(db, name, {}, { key: name });
   const repeating = await repeatJobs({ log, enqueue });
+  const outage = createOutageLog(log);
   const timer = setInterval(() => {
-    look().catch((error) => log.warn(errorFields(error), "could not free jobs of dead processes"));
+    look().then(outage.worked, (error) => outage.failed(error, "could not free jobs of dead processes"));
   }, LOOK_FOR_DEAD_MS);
   const stopping = new AbortController();
   const workers = { db, lease, log, notifications: deps.notifications };

@@ -7,8 +7,8 @@ const MAX_ERRORS = 20;
 /** A message may list all unknown members, and a pointer may contain a name of any length. */
 const MAX_CHARACTERS = 300;
 
-/** Turns errors of Fastify and of PostgreSQL's connection into ours. Other errors stay. */
-export function toAppError(error: unknown): unknown {
+/** Turns errors of Fastify and of PostgreSQL's connection into ours. Other errors stay. `isRead`: nothing was changed. */
+export function toAppError(error: unknown, isRead = false): unknown {
   if (error instanceof AppError || !(error instanceof Error)) return error;
   switch ("code" in error ? error.code : undefined) {
     case "FST_ERR_CTP_BODY_TOO_LARGE":
@@ -50,7 +50,7 @@ export function toAppError(error: unknown): unknown {
       // refused by secure-json-parse: __proto__ and constructor.prototype
       if (error instanceof SyntaxError)
         return appError("invalid_json", { detail: "The body is not acceptable JSON.", cause: error });
-      return fromDatabaseError(error);
+      return fromDatabaseError(error, isRead);
   }
 }
 

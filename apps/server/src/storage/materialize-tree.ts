@@ -150,7 +150,7 @@ function toTreeError(error: unknown): unknown {
   if (!hasCode(error, "ENOSPC", "EDQUOT")) return error;
   return appError("disk_full", {
     detail: "The server's disk is full, so the project's files were not unpacked.",
-    hint: "Ask the operator of the server to free space, then try again.",
+    hint: "Ask the operator of the server to free space on its disk, then try again.",
     cause: error,
   });
 }

@@ -24,6 +24,21 @@ test("a restart is refused on a full disk, with its free space and the next step
   await requireStartSpace(ENOUGH);
 });
 
+test("the last words of a pod that met a full disk are left out, and a service names its own command", async () => {
+  const failed = appError("pod_failed", {
+    detail: "The pod of <service_uri> did not start: exit code 1. It said last:\n  Error: ENOSPC",
+  });
+  expect(await explainFailedStart(FULL, failed, "service")).toMatchObject({
+    code: "disk_full",
+    message:
+      "The disk of the server has 12 MB left, and the service needs more to start. The pod of <service_uri> did not start: exit code 1.",
+    hint: expect.stringContaining("cli service retry <service_uri>"),
+  });
+  await expect(requireStartSpace(FULL, "the service")).rejects.toMatchObject({
+    message: "The disk of the server has 12 MB left, and the service could not start again. Nothing was restarted.",
+  });
+});
+
 test("a pod that did not start on a full disk names the disk first", async () => {
   const failed = appError("pod_failed", { detail: "The database's pod did not start: exit code 1." });
   expect(await explainFailedStart(FULL, failed)).toMatchObject({

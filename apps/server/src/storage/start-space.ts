@@ -3,6 +3,8 @@ import { type DiskSpace, readDiskSpace } from "@appdb/system/files/disk-space";
 import type { DiskFloorDeps } from "./disk-floor.ts";
 
 const MB = 1024 ** 2;
+/** Begins the last lines of a pod in an error of its start. */
+const SAID = /\s+It said last:/;
 const FREE_IT = "Ask the operator of the server to free space on its disk";
 
 interface StartSpaceDeps {
@@ -10,13 +12,16 @@ interface StartSpaceDeps {
   readonly readSpace?: (folder: string) => Promise<DiskSpace>;
 }
 
-/** Refuses to stop a database that could not start again. @throws disk_full */
-export async function requireStartSpace({ config, readSpace = readDiskSpace }: StartSpaceDeps): Promise<void> {
+/** Refuses to stop a database or a service (`what`) that could not start again. @throws disk_full */
+export async function requireStartSpace(
+  { config, readSpace = readDiskSpace }: StartSpaceDeps,
+  what: "PostgreSQL" | "the service" = "PostgreSQL",
+): Promise<void> {
   const space = await readSpace(config.home);
   if (space.level !== "full") return;
   throw appError("disk_full", {
-    detail: `${leftOf(space)}, and PostgreSQL could not start again. Nothing was restarted.`,
-    hint: `${FREE_IT}, then try again. A database that runs stays as it is.`,
+    detail: `${leftOf(space)}, and ${what} could not start again. Nothing was restarted.`,
+    hint: `${FREE_IT}, then try again. What runs stays as it is.`,
     meta: { free_bytes: space.free_bytes },
   });
 }
@@ -25,13 +30,15 @@ export async function requireStartSpace({ config, readSpace = readDiskSpace }: S
 export async function explainFailedStart(
   { config, readSpace = readDiskSpace }: StartSpaceDeps,
   error: unknown,
+  kind: "database" | "service" = "database",
 ): Promise<unknown> {
   if (!(error instanceof AppError) || error.code !== "pod_failed") return error;
   const space = await readSpace(config.home);
   if (space.level !== "full") return error;
   return appError("disk_full", {
-    detail: `${leftOf(space)}, and PostgreSQL needs more to start. ${error.message}`,
-    hint: `${FREE_IT}. The server then starts the database again. Or start it yourself: cli db retry <db_uri>`,
+    // the last words of a program without disk space are about the disk
+    detail: `${leftOf(space)}, and ${kind === "database" ? "PostgreSQL" : "the service"} needs more to start. ${error.message.split(SAID)[0]}`,
+    hint: `${FREE_IT}. The server then starts the ${kind} again. Or start it yourself: ${kind === "database" ? "cli db retry <db_uri>" : "cli service retry <service_uri>"}`,
     meta: { free_bytes: space.free_bytes },
     cause: error,
   });

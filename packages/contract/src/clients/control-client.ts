@@ -55,6 +55,14 @@ export function createControlClient(options: ControlClientOptions): ControlClien
           cause,
         });
       }
+      if (isBroken(cause)) {
+        return appError("server_unreachable", {
+          detail: `The connection to ${url || "the server"} broke before the answer to ${method} ${path}${reasonOf(cause)}.`,
+          hint: "Try again in a moment. If the server stopped, its operator must start it.",
+          meta,
+          cause,
+        });
+      }
       return appError("server_unreachable", {
         detail: `No server responds at ${url || "this address"} (from ${source})${reasonOf(cause)}.`,
         hint: "Start it with npm start in its checkout, or use another server: cli login --server https://...",

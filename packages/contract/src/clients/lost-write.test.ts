@@ -48,6 +48,17 @@ test("a read, and a write without a connection, changed nothing", async () => {
   await expect(write).rejects.toMatchObject({ code: "server_unreachable" });
 });
 
+test("a read whose connection breaks says so, and not that no server runs", async () => {
+  const read = hosted(failing("ECONNRESET")).call("operationShow", { params: { org: "acme", id: "op1" } });
+  await expect(read).rejects.toMatchObject({
+    code: "server_unreachable",
+    message: expect.stringMatching(
+      /^The connection to https:\/\/acme\.test broke before the answer to GET \/v1\/orgs\/:org\/operations\/:id/,
+    ),
+    hint: "Try again in a moment. If the server stopped, its operator must start it.",
+  });
+});
+
 test.each([
   ["keyCreate", "cli key list -l --org acme. If it is there, give it a secret that you can read: cli key rotate"],
   ["secretSet", "cli secret list acme"],

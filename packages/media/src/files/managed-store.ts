@@ -171,7 +171,8 @@ export class ManagedStore implements AsyncDisposable {
    * @throws invalid_name, media_store_full
    */
   async write(given: readonly Wanted[], expiresS: number): Promise<WritableFile[]> {
-    const { names, tokens } = this.#options;
+    const { names, objects, tokens } = this.#options;
+    await objects.requireWritable();
     const checked = given.map((file) => ({ ...file, name: file.name === null ? null : checkMediaName(file.name) }));
     await this.#requireNames(checked.filter(({ name }) => name !== null).length);
     const before = await names.find(checked.flatMap(({ name }) => name ?? []));
@@ -241,6 +242,7 @@ export class ManagedStore implements AsyncDisposable {
     const length = request.headers["content-length"];
     if (length !== undefined && Number(length) !== permit.bytes) throw otherBytes(permit.bytes, Number(length));
     await this.#requireNames(name === null ? 0 : 1);
+    await objects.requireWritable();
     const path = join(uploads, randomBytes(12).toString("hex") + UPLOAD_END);
     const claim = await this.#room.claim(permit.bytes);
     try {

@@ -80,6 +80,8 @@ interface Watched {
   /** Infinite while a probe is running. */
   next_probe_at: number;
   is_being_ended: boolean;
+  /** It was logged that its desired state could not be read. */
+  is_unknown: boolean;
 }
 
 /**
@@ -141,6 +143,7 @@ function begin(startedAt: string): Watched {
     is_replaced: false,
     next_probe_at: 0,
     is_being_ended: false,
+    is_unknown: false,
   };
 }
 
@@ -206,7 +209,9 @@ async function handleEnd(
     isWanted = await deps.isWanted(status);
   } catch (error) {
     // checked again in the next round
-    deps.log.error({ err: error, pod: status.id }, "a pod ended, and its desired state is unknown");
+    if (!pod.is_unknown)
+      deps.log.error({ err: error, pod: status.id }, "a pod ended, and its desired state is unknown");
+    pod.is_unknown = true;
     return undefined;
   }
   pod.state = "over";

@@ -147,6 +147,19 @@ test("returns the last words of the latest start only", async () => {
   expect(await readLastLines(folder, new Date("2026-03-01T10:00:05Z"), 1)).toEqual(["  at here"]);
 });
 
+test("last words have no stack traces of our own program", async () => {
+  const stack = 'Error: no space\n    at write (node:fs:1:2)\n    at more "x" (a.js:3:4)';
+  write("pod.log", entry(5, "it failed", { err: { type: "Error", message: "no space", stack } }));
+  writeFileSync(
+    openOutput(folder),
+    "Error: no space\n    at write (node:fs:1:2)\n    at async run (file:///a.js:3:4)\n",
+  );
+  expect(await readLastLines(folder, new Date("2026-03-01T10:00:00Z"), 10)).toEqual([
+    'it failed {"err":{"type":"Error","message":"no space"}}',
+    "Error: no space",
+  ]);
+});
+
 test("bounds the output file while the program keeps printing", async () => {
   const file = openOutput(folder);
   writeFileSync(file, "x".repeat(5_000_000));

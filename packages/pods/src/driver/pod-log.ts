@@ -32,6 +32,9 @@ const POLL_MS = 100;
 const REQUEST_LINE = "request {";
 /** Number of lines to search for one that is not about a request. */
 const LINES_OF_REQUESTS = 100;
+/** A line of our own program's stack trace, and the trace in a log entry: they tell people of a tenant nothing. */
+const FRAME = /^\s+at .+:\d+:\d+\)?$/;
+const STACK = /,?"stack":"(?:[^"\\]|\\.)*"/g;
 /** Creates a new file of ours, whatever the pod put in its place. */
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | TENANT_FILE;
 /** Errors for unlinking a folder; systems other than Linux use the second. */
@@ -68,7 +71,7 @@ export async function* readPodLog(logFolder: string, input: PodLogsInput): Async
 
 /**
  * The last lines of a pod since its start, with its direct output last. They explain why it ended, if it could still
- * report it.
+ * report it. Without stack traces of our own program.
  */
 export async function readLastLines(logFolder: string, startedAt: Date, count: number): Promise<string[]> {
   const input = {
@@ -84,7 +87,10 @@ export async function readLastLines(logFolder: string, startedAt: Date, count: n
   const lines = createLineSplitter((text) => void words.push(parseLogLine(text, "").line), MAX_LINE_LENGTH);
   for (let piece = await output.read(); piece !== undefined; piece = await output.read()) lines.push(piece.bytes);
   lines.end();
-  return words.filter((text) => text.trim() !== "").slice(-count);
+  return words
+    .filter((text) => text.trim() !== "" && !FRAME.test(text))
+    .map((text) => text.replaceAll(STACK, ""))
+    .slice(-count);
 }
 
 /**

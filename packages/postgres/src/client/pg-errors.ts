@@ -49,6 +49,21 @@ function writesRefused(cause: DatabaseError): AppError {
   });
 }
 
+/** Whether PostgreSQL refused a write because a disk is full (refuse-writes.ts). */
+export function writesAreRefused(error: unknown): error is AppError {
+  return error instanceof AppError && error.cause instanceof DatabaseError && error.cause.code === READ_ONLY;
+}
+
+/** The same refusal while the disk of the server is nearly full, which only its operator can change. */
+export function serverRefusesWrites({ cause }: AppError): AppError {
+  return appError("disk_full", {
+    detail:
+      "PostgreSQL refuses writes now because the disk of the server is nearly full. Nothing was stored. Rows can be read.",
+    hint: "Ask the operator of the server to free space on its disk, then try again.",
+    cause,
+  });
+}
+
 /** `COPY items, line 12, column price: "x"` */
 function lineOf(where: string | undefined): number | undefined {
   const line = where === undefined ? undefined : /^COPY .*?, line (\d+)(?:[,:]|$)/m.exec(where)?.[1];

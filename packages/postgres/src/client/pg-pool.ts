@@ -20,6 +20,7 @@ import { listenOn } from "./pg-listen.ts";
 import { runBounded, runStatement } from "./pg-statement.ts";
 import { isNamedRead, PipelinedReads } from "./pipelined-reads.ts";
 import { RawRowReader } from "./raw-row-reader.ts";
+import { nameFullDisk } from "./refuse-writes.ts";
 import { connectionOf, type PostgresAddress } from "./server-address.ts";
 
 /**
@@ -179,7 +180,7 @@ class PgPool implements SqlPool {
       return result;
     } catch (error) {
       client.release(isConnectionLost(error));
-      throw error;
+      throw await this.#named(error);
     }
   }
 
@@ -191,7 +192,7 @@ class PgPool implements SqlPool {
       return value;
     } catch (error) {
       client.release(isConnectionLost(error) || isInTransaction(client));
-      throw error;
+      throw await this.#named(error);
     }
   }
 
@@ -209,8 +210,13 @@ class PgPool implements SqlPool {
       return value;
     } catch (error) {
       client.release(isConnectionLost(error) || !(await rollback(client)));
-      throw error;
+      throw await this.#named(error);
     }
+  }
+
+  /** The error, which names the disk that is full. */
+  #named(error: unknown): Promise<unknown> {
+    return nameFullDisk(error, (text) => this.#query({ text }));
   }
 
   async listen(channel: string, onNotify: (payload: string) => void, signal: AbortSignal): Promise<void> {

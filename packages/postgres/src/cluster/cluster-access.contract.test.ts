@@ -130,10 +130,26 @@ test("engine and service roles cannot escape PostgreSQL or become its superuser"
   await expect.poll(() => readDiskRoom(reader)).toBe(8_388_608);
   await tellDiskRoom(superuser, undefined);
   await expect.poll(() => readDiskRoom(reader)).toBeUndefined();
-  await refuseWrites(superuser, true);
+  await refuseWrites(superuser, "database");
   await expect
     .poll(() => refusals(service, ["insert into t values (2)"]))
     .toEqual({ "insert into t values (2)": "25006" });
+  const insert = () =>
+    reader.query({ text: "insert into t values (2)" }).then(
+      () => "stored",
+      (error: Error) => error.message,
+    );
+  await expect.poll(insert).toContain("the disk of its database is full");
+  await refuseWrites(superuser, "server");
+  await expect.poll(insert).toContain("the disk of the server is nearly full");
+  await expect(reader.transaction((sql) => sql.query({ text: "insert into t values (2)" }))).rejects.toMatchObject({
+    code: "disk_full",
+    hint: expect.stringContaining("Ask the operator of the server"),
+  });
+  await refuseWrites(superuser, "database");
+  await expect.poll(insert).toContain("the disk of its database is full");
+  await refuseWrites(superuser, undefined);
+  await expect.poll(insert).toBe("stored");
 });
 
 test("the superuser runs no function that the owner planted", { timeout: TIMEOUT }, async () => {

@@ -379,8 +379,12 @@ export class EmbeddedPostgres implements PostgresProvider {
         return;
       } catch (error) {
         if (this.#isStopping || !this.#ownsHome()) return;
+        // an outage is logged once, however many attempts it takes
+        const before = this.#failure?.message;
         this.#keepFailure(error);
-        log.error({ err: error }, "PostgreSQL could not be restarted");
+        if (before === undefined || before !== this.#failure?.message) {
+          log.error({ err: error }, "PostgreSQL could not be restarted");
+        }
         await sleep(pause);
       }
     }

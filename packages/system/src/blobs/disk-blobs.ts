@@ -110,7 +110,7 @@ function toStoreError(cause: unknown): unknown {
   if (!FULL.includes(codeOf(cause) ?? "")) return cause;
   return appError("disk_full", {
     detail: "The server's disk is full; the file was not stored.",
-    hint: "Ask the operator of the server to free space, then try again. Files stored earlier are kept.",
+    hint: "Ask the operator of the server to free space on its disk, then try again. Files stored earlier are kept.",
     cause,
   });
 }

@@ -13,6 +13,8 @@ export interface WaitInput {
   readonly onLine?: (line: LogLine) => void;
   /** Called each time the server reports that the operation still runs. */
   readonly onRunning?: (operation: Operation) => void;
+  /** Maximum number of retries in a row while the server is away. */
+  readonly retries?: number;
 }
 
 /** Duration of one long-polling request. */
@@ -28,7 +30,7 @@ const LAST_LINES = 20;
 /**
  * Waits until an operation has succeeded, without a timeout, and passes on its output.
  * @throws the operation's error, with the last lines of its output in `meta`; operation_cancelled; interrupted, with
- * the command that continues waiting
+ * the command that continues waiting; commit_unknown when the server stays away
  */
 export async function waitForOperation(client: ControlClient, input: WaitInput): Promise<Operation> {
   const { id, onLine, signal } = input;
@@ -50,7 +52,8 @@ export async function waitForOperation(client: ControlClient, input: WaitInput):
     if (operation.state === "succeeded") return operation;
     throw operation.state === "cancelled" ? wasCancelled(operation) : failureOf(operation, last);
   } catch (error) {
-    throw signal.aborted ? operationContinues(id, error) : error;
+    if (signal.aborted) throw operationContinues(id, error);
+    throw isUnreachable(error) ? outcomeUnknown(id, error) : error;
   } finally {
     ended.abort();
     reading.abort();
@@ -58,10 +61,11 @@ export async function waitForOperation(client: ControlClient, input: WaitInput):
   }
 }
 
-async function pollOperation(client: ControlClient, { id, onRunning, org, signal }: WaitInput): Promise<Operation> {
+async function pollOperation(client: ControlClient, input: WaitInput): Promise<Operation> {
+  const { id, onRunning, org, retries, signal } = input;
   for (;;) {
-    const input = { params: { org, id }, query: { wait_ms: WAIT_MS } };
-    const operation = await readWithRetry(signal, () => client.call("operationShow", input, { signal }));
+    const request = { params: { org, id }, query: { wait_ms: WAIT_MS } };
+    const operation = await readWithRetry(signal, () => client.call("operationShow", request, { signal }), retries);
     if (operation.state !== "pending" && operation.state !== "running") return operation;
     onRunning?.(operation);
   }
@@ -97,13 +101,12 @@ async function readOutput(
 }
 
 /** Retries a read-only request while the server is unreachable. */
-async function readWithRetry<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T> {
+async function readWithRetry<T>(signal: AbortSignal, read: () => Promise<T>, most = MAX_RETRIES): Promise<T> {
   for (let retries = 0; ; retries += 1) {
     try {
       return await read();
     } catch (error) {
-      const isLost = error instanceof AppError && error.code === "server_unreachable";
-      if (!isLost || retries >= MAX_RETRIES || signal.aborted) throw error;
+      if (!isUnreachable(error) || retries >= most || signal.aborted) throw error;
     }
     await pause(signal);
   }
@@ -112,6 +115,20 @@ async function readWithRetry<T>(signal: AbortSignal, read: () => Promise<T>): Pr
 /** Also ends with the signal. */
 async function pause(signal: AbortSignal): Promise<void> {
   await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+}
+
+function isUnreachable(error: unknown): error is AppError {
+  return error instanceof AppError && error.code === "server_unreachable";
+}
+
+/** The operation was requested, and a server that starts again continues it. */
+function outcomeUnknown(id: string, cause: AppError): AppError {
+  return appError("commit_unknown", {
+    detail: `The operation ${id} was requested, and its outcome is unknown. ${cause.message}`,
+    hint: `A server that starts again continues it. Then look: cli operations show ${id}`,
+    meta: { operation: id },
+    cause,
+  });
 }
 
 function operationContinues(id: string, cause: unknown): AppError {

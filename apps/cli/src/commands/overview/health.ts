@@ -123,7 +123,7 @@ const SERVER_DISK: MachineCheck = {
   name: "server disk",
   ok: false,
   detail: "The server's disk is full or nearly full; writes are refused.",
-  hint: "Its operator must free space.",
+  hint: "Ask the operator of the server to free space on its disk.",
 };
 
 async function checkHosted(ctx: Context, target: Target & { readonly kind: "hosted" }): Promise<MachineCheck[]> {

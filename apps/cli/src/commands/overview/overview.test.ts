@@ -196,7 +196,7 @@ test("health of a hosted database fails while the disk of its server is full", a
   });
   expect(ran.exit).toBe(1);
   expect(ran.stdout).toContain("The server's disk is full or nearly full; writes are refused.");
-  expect(ran.stdout).toContain("Its operator must free space.");
+  expect(ran.stdout).toContain("Ask the operator of the server to free space on its disk.");
   expect(ran.stdout).not.toContain("Everything works.");
 });
 

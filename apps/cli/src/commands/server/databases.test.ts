@@ -17,8 +17,15 @@ test("cli server databases names full disks and services that cannot start", asy
     { ...database, is_disk_full: true },
     { ...database, uri: "cloud://acme:other", services: {}, is_disk_full: false },
   ];
-  const ran = await runCli("server databases", { context: { operate: async () => ({ databases }) as never } });
-  expect(ran.stdout).toBe(`cloud://acme:main  AVAILABLE  id=d1
+  const disk_problem = {
+    code: "disk_full",
+    what: "The disk of the home has 0.00 GB left: organizations cannot write.",
+  };
+  const ran = await runCli("server databases", {
+    context: { operate: async () => ({ databases, disk_problem }) as never },
+  });
+  expect(ran.stdout).toBe(`disk_full: The disk of the home has 0.00 GB left: organizations cannot write.
+cloud://acme:main  AVAILABLE  id=d1
   FULL: 983 MiB of 1.0 GiB are used, and writes are refused
   /ingest  AVAILABLE
   /reports  STARTING

@@ -20,7 +20,8 @@ export const databases = defineCommand<Flags, [], OperatorAnswer<"databases">>({
   parameters: { flags: { org: { ...ORG_OPTION, parse: text } } },
   run: (ctx, { org }) =>
     ctx.operate({ act: "databases", ...(org === undefined ? {} : { org: parseName("organization", org) }) }),
-  render: ({ databases }, out) => {
+  render: ({ databases, disk_problem: problem }, out) => {
+    if (problem !== null) out.line(`${problem.code}: ${problem.what}`);
     if (databases.length === 0) out.line("No databases.");
     for (const database of databases) for (const line of linesOf(database)) out.line(line);
   },

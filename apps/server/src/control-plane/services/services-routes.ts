@@ -11,6 +11,7 @@ import type { ServerConfig } from "../../config/config.ts";
 import type { Call, ControlRoutes } from "../../requests/checked-route.ts";
 import type { LineStreams } from "../../requests/line-streams.ts";
 import { manageGrants, mayManageSome, notGranted } from "../../requests/manage-grants.ts";
+import { requireStartSpace } from "../../storage/start-space.ts";
 import type { StageUploadDeps } from "../schema/stage-upload.ts";
 import { callService } from "./call-service.ts";
 import { pruneServices } from "./prune-services.ts";
@@ -63,8 +64,16 @@ export function addServiceRoutes(routes: ControlRoutes, deps: ServiceRouteDeps):
     async (call, tx, application) => pruneServices({ tx, config, recordEvent }, call, application, call.body.dry_run),
   );
   for (const [name, verb] of Object.entries(VERBS) as [keyof typeof VERBS, ServiceVerb][]) {
-    routes.change(name, async (call, tx) =>
-      requestService({ tx, config, recordEvent }, call, { database: call.params.db, name: call.params.service }, verb),
+    routes.changePrepared(
+      name,
+      async () => (verb === "restart" ? await requireStartSpace(deps, "the service") : undefined),
+      async (call, tx) =>
+        requestService(
+          { tx, config, recordEvent },
+          call,
+          { database: call.params.db, name: call.params.service },
+          verb,
+        ),
     );
   }
   const compareRelease = async ({ org, params, body, reply }: Call<"serviceRollback" | "serviceRollbackPlan">) =>

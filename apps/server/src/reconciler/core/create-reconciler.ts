@@ -1,6 +1,6 @@
 import { AppError } from "@appdb/contract/errors";
 import type { Channel } from "../../database/notifications.ts";
-import { isDatabaseLost } from "../../database/pool.ts";
+import { errorFields, isDatabaseLost } from "../../database/pool.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
 import { fromMachineError, toFailure, unexpected } from "./failures.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";
@@ -148,7 +148,7 @@ export async function watchChannels(
     const stop = await notifications.listen(channel, (payload) => {
       if (payload !== undefined && payload !== jobNames) return;
       // the transaction that records the result checks too
-      check().catch((error) => log.warn({ err: error, ...logFields }, "a change was not checked"));
+      check().catch((error) => log.warn({ ...errorFields(error), ...logFields }, "a change was not checked"));
     });
     stops.push(stop);
   }

@@ -3,6 +3,7 @@ import type { PodHealth } from "@appdb/contract/pod-spec";
 import type { PodStatus } from "@appdb/pods/driver/pod-driver";
 import { type PodEvent, type ProbeAnswer, watchPods } from "@appdb/pods/driver/pod-keeper";
 import { createSteadyClock } from "@appdb/system/processes/steady-clock";
+import { createOutageLog, type OutageLog } from "../../database/outage-log.ts";
 import { type ControlDatabase, errorFields } from "../../database/pool.ts";
 import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
@@ -54,7 +55,7 @@ async function monitorPods(deps: ReconcileDeps, signal: AbortSignal): Promise<vo
   for await (const event of watchPods(keeper, signal)) {
     const is_service = parseServicePodId(event.pod_id) !== undefined;
     await (is_service ? services.hear(event) : handlePodEvent(deps, event)).catch((error) =>
-      log.error({ err: error, pod: event.pod_id }, "could not handle the end of a pod"),
+      log.error({ ...errorFields(error), pod: event.pod_id }, "could not handle the end of a pod"),
     );
   }
 }
@@ -80,23 +81,25 @@ class DatabasePodMonitor {
   readonly #pages = new Map<string, Page>();
   readonly #services: ServicePodMonitor;
   readonly #clock = createSteadyClock();
+  readonly #outage: OutageLog;
 
   constructor(deps: ReconcileDeps, services: ServicePodMonitor) {
     this.#deps = deps;
+    this.#outage = createOutageLog(deps.log);
     this.#services = services;
   }
 
   async probe(pod: PodStatus): Promise<ProbeAnswer> {
-    const { log, machine } = this.#deps;
+    const { machine } = this.#deps;
     const { database_id: databaseId } = pod.labels;
     const page = await this.#open(pod);
     if (page === undefined) return "starting";
     const health = await machine.askHealth(page.address);
     const verdict = await judgeHealth(this.#deps, pod.id, health, STOP_GRACE_MS);
     if (health === undefined || verdict !== "ready") return verdict;
-    await this.#write(pod, page, health).catch((error) => {
-      log.warn({ ...errorFields(error), db: databaseId }, "could not store the state of a database");
-    });
+    await this.#write(pod, page, health).then(this.#outage.worked, (error) =>
+      this.#outage.failed(error, "could not store the state of a database", { db: databaseId }),
+    );
     return verdict;
   }
 

@@ -61,6 +61,7 @@ async function prepare(
     token,
     has_bucket: deps.bucket !== undefined,
     default_media_gb: deps.bucket?.default_gb,
+    disk_floor_bytes: deps.config.quotas.storage.floor_bytes,
     secrets,
     // each request to the pod names its tree: changed files need no new pod
     runtime: {

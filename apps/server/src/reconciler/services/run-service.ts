@@ -1,6 +1,7 @@
 import { markServed } from "../../control-plane/services/releases.ts";
 import type { ObservedService } from "../../database/service-tables.ts";
 import { servicePodId } from "../../pods/service-paths.ts";
+import { explainFailedStart } from "../../storage/start-space.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import { markEndedAtStart } from "../core/lost-pods.ts";
 import { upsertPodRow } from "../core/pod-rows.ts";
@@ -60,10 +61,14 @@ export async function runService(
   if (instance === undefined) return "moved";
   const prepared = await prepareService(deps, snapshot, instance, signal);
   await done("service prepared");
-  await startPod(deps, { kind: "service", database_id: row.database_id }, prepared.spec, signal);
+  const tellDisk = async (error: unknown): Promise<never> => {
+    throw await explainFailedStart(deps, error, "service");
+  };
+  await startPod(deps, { kind: "service", database_id: row.database_id }, prepared.spec, signal).catch(tellDisk);
   await done("service pod_started");
   await reachDatabase(deps, snapshot, prepared, signal);
-  const status = await waitReady(machine, prepared.spec, READY, () => machine.askService(prepared.address), signal);
+  const ask = () => machine.askService(prepared.address);
+  const status = await waitReady(machine, prepared.spec, READY, ask, signal).catch(tellDisk);
   await done("service pod_ready");
   // a key of its start may have been revoked since
   await deps.service_keys.push(keyedDatabaseOf(snapshot), prepared.address);

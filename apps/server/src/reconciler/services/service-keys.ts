@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
+import { errorFields } from "../../database/pool.ts";
 import type { PodAddress } from "../../pods/fetch-pod.ts";
 import { parseServicePodId } from "../../pods/service-paths.ts";
 import type { KeyedDatabase, ReconcileDeps, ServiceKeyPusher } from "../core/reconcile-deps.ts";
@@ -25,7 +26,7 @@ export class ServiceKeys implements ServiceKeyPusher {
   constructor(deps: KeysDeps) {
     this.#deps = deps;
     this.#timer = setInterval(() => {
-      this.#forgetEmpty().catch((error) => deps.log.warn({ err: error }, "could not check the followed keys"));
+      this.#forgetEmpty().catch((error) => deps.log.warn(errorFields(error), "could not check the followed keys"));
     }, LOOK_MS).unref();
   }
 
@@ -38,7 +39,7 @@ export class ServiceKeys implements ServiceKeyPusher {
         stop: this.#deps.snapshots.follow({ org_id: orgId, organization, database: name }, (snapshot) => {
           entry.snapshot = snapshot;
           this.#pushAll(id, entry).catch((error) =>
-            this.#deps.log.warn({ err: error, db: id }, "could not push a snapshot of keys"),
+            this.#deps.log.warn({ ...errorFields(error), db: id }, "could not push a snapshot of keys"),
           );
         }),
       };
