@@ -1,8 +1,7 @@
 import { type ExactJson, isObject, parseExact, printExact } from "@appdb/contract/clients/exact-json";
 import { appError } from "@appdb/contract/errors";
 
-/** A member whose name has an upper case letter, also one of a nested object. Most files have none. */
-const UPPER_NAME = /"[^"\\]*[A-Z](?:[^"\\]|\\.)*"\s*:/;
+const COLON = /\s*:/y;
 
 /**
  * Lines of JSON objects with the names of columns in lower case, as tables have them.
@@ -15,9 +14,23 @@ export async function* foldNames(
 ): AsyncGenerator<readonly string[], void> {
   let number = 0;
   for await (const some of lines) {
-    yield some.map((line, at) => (UPPER_NAME.test(line) ? folded(line, `${unit} ${number + at + 1}`, file) : line));
+    yield some.map((line, at) => (hasUpperName(line) ? folded(line, `${unit} ${number + at + 1}`, file) : line));
     number += some.length;
   }
+}
+
+/** Whether a member has a name with an upper case letter, also of a nested object. Most files have none, and cells can have megabytes. */
+function hasUpperName(line: string): boolean {
+  let start = -1;
+  for (let at = line.indexOf('"'); at >= 0; at = line.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (line[at - 1 - backslashes] === "\\") backslashes++;
+    if (backslashes % 2 === 1) continue;
+    COLON.lastIndex = at + 1;
+    if (start >= 0 && COLON.test(line) && /[A-Z]/.test(line.slice(start, at))) return true;
+    start = start < 0 ? at : -1;
+  }
+  return false;
 }
 
 function folded(line: string, place: string, file: string): string {

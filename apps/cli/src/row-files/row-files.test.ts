@@ -68,6 +68,12 @@ test("rows of each type are the same after Parquet", async () => {
   expect(values).toEqual(ROWS.map(cells));
 });
 
+test("names of JSON lines are in lower case, also before and after cells of many letters, quotes and backslashes", async () => {
+  const cell = JSON.stringify('Ab:"\\":'.repeat(100_000));
+  writeFileSync(join(folder, "names.jsonl"), `{"text":${cell}}\n{"text":${cell},"Id" :1}\n{"a\\"B":"\\\\"}`);
+  expect(await read("names.jsonl")).toEqual([`{"text":${cell}}`, `{"text":${cell},"id":1}`, '{"a\\"b":"\\\\"}']);
+});
+
 test("a file without rows has columns, and many rows have several row groups", async () => {
   await write("empty.parquet", []);
   expect(await read("empty.parquet")).toEqual([]);
