@@ -1,4 +1,4 @@
-import { type ExactJson, isObject, parseExact, printExact } from "@appdb/contract/clients/exact-json";
+import { type ExactJson, isObject, nextQuote, parseExact, printExact } from "@appdb/contract/clients/exact-json";
 import { appError } from "@appdb/contract/errors";
 
 const COLON = /\s*:/y;
@@ -21,14 +21,12 @@ export async function* foldNames(
 
 /** Whether a member has a name with an upper case letter, also of a nested object. Most files have none, and cells can have megabytes. */
 function hasUpperName(line: string): boolean {
-  let start = -1;
-  for (let at = line.indexOf('"'); at >= 0; at = line.indexOf('"', at + 1)) {
-    let backslashes = 0;
-    while (line[at - 1 - backslashes] === "\\") backslashes++;
-    if (backslashes % 2 === 1) continue;
-    COLON.lastIndex = at + 1;
-    if (start >= 0 && COLON.test(line) && /[A-Z]/.test(line.slice(start, at))) return true;
-    start = start < 0 ? at : -1;
+  for (let start = nextQuote(line, 0); start >= 0; ) {
+    const end = nextQuote(line, start + 1);
+    if (end < 0) return false;
+    COLON.lastIndex = end + 1;
+    if (COLON.test(line) && /[A-Z]/.test(line.slice(start, end))) return true;
+    start = nextQuote(line, end + 1);
   }
   return false;
 }

@@ -13,6 +13,11 @@ test("texts, nested values and the order of keys are kept", () => {
   expect(isObject(value) && [...value.keys()]).toEqual(["z", "__proto__", ""]);
 });
 
+test("a text of millions of escapes is one token", () => {
+  const text = JSON.stringify('"\\'.repeat(2_500_000));
+  expect(parseExact(text)).toBe(JSON.parse(text));
+});
+
 test("whitespace is skipped", () => {
   expect(parseExact(' \n[ 1 , "a" ]\t')).toEqual([new ExactNumber("1"), "a"]);
 });

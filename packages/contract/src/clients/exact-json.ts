@@ -21,7 +21,18 @@ export class ExactJsonError extends SyntaxError {
   }
 }
 
-const TOKEN = /\s*(?:([{}[\],:])|("[^"\\]*(?:\\.[^"\\]*)*")|(-?\d[\d.eE+-]*)|(true|false|null))/y;
+const SPACE = /\s*/y;
+const TOKEN = /[{}[\],:]|-?\d[\d.eE+-]*|true|false|null/y;
+
+/** The place of the next quote that no backslash escapes; -1 without one. A pattern would use the stack for each escape. */
+export function nextQuote(text: string, from: number): number {
+  for (let at = text.indexOf('"', from); at >= 0; at = text.indexOf('"', at + 1)) {
+    let backslashes = 0;
+    while (at - 1 - backslashes >= from && text[at - 1 - backslashes] === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return at;
+  }
+  return -1;
+}
 
 /** Parses a document.  @throws ExactJsonError if it is not JSON */
 export function parseExact(text: string): ExactJson {
@@ -30,6 +41,12 @@ export function parseExact(text: string): ExactJson {
   const at = reader.end();
   if (at < text.length) throw new ExactJsonError("Unexpected text after the JSON document.", at);
   return value;
+}
+
+/** The end of a token that is no string; 0 without one. */
+function endOfToken(text: string, start: number): number {
+  TOKEN.lastIndex = start;
+  return TOKEN.test(text) ? TOKEN.lastIndex : 0;
 }
 
 class Reader {
@@ -43,13 +60,15 @@ class Reader {
   }
 
   next(): string {
-    TOKEN.lastIndex = this.#at;
-    const found = TOKEN.exec(this.#text);
-    if (found === null) throw new ExactJsonError(`Expected JSON at character ${this.#at}.`, this.end());
-    const token = found[1] ?? found[2] ?? found[3] ?? found[4] ?? "";
-    this.#at = TOKEN.lastIndex;
-    this.#token = this.#at - token.length;
-    return token;
+    const text = this.#text;
+    SPACE.lastIndex = this.#at;
+    SPACE.test(text);
+    const start = SPACE.lastIndex;
+    const end = text[start] === '"' ? nextQuote(text, start + 1) + 1 : endOfToken(text, start);
+    if (end === 0) throw new ExactJsonError(`Expected JSON at character ${this.#at}.`, this.end());
+    this.#at = end;
+    this.#token = start;
+    return text.slice(start, end);
   }
 
   /** The place behind the last token and white space. */
