@@ -23,6 +23,14 @@ const FILE_FUNCTIONS: Readonly<Record<MediaKind, ReadonlySet<string>>> = {
   document: named({}),
 };
 
+/** The library's iterators that make files. The worker would open a text that another one gives as a path. */
+const FILE_ITERATORS: Readonly<Record<MediaKind, ReadonlySet<string>>> = {
+  video: named({ video: "video_splitter" }),
+  image: new Set(["document.document_splitter", "image.tile_iterator", "video.frame_iterator"]),
+  audio: named({ audio: "audio_splitter" }),
+  document: named({}),
+};
+
 /** An output of an iterator that runs again. Python computes it, and its files are made by the iterator. */
 const REREAD = "op.reread";
 
@@ -30,6 +38,8 @@ const REREAD = "op.reread";
 export function makesFile(fn: string, kind: MediaKind): boolean {
   return fn === REREAD || FILE_FUNCTIONS[kind].has(fn);
 }
+
+export const iteratesFiles = (fn: string, kind: MediaKind): boolean => FILE_ITERATORS[kind].has(fn);
 
 function named(names: Readonly<Record<string, string>>): ReadonlySet<string> {
   return new Set(Object.entries(names).flatMap(([space, all]) => all.split(" ").map((name) => `${space}.${name}`)));

@@ -144,6 +144,21 @@ test("refuses an output that an iterator has twice", () => {
   });
 });
 
+test.each([
+  ["document.document_splitter", "image", true],
+  ["document.document_splitter", "document", false],
+  ["string.string_splitter", "document", false],
+  ["json.constructor", "image", false],
+])("an iterator makes only its files: %s, %s", (fn, kind, isAccepted) => {
+  const document = aDocument(call("string.upper")) as { tables: Changed[] };
+  const outputs = [{ name: "part", type: { kind }, nullable: true, is_stored: true }];
+  for (const table of document.tables)
+    table.view = { ...OF_DOCS, iterator: { ...ITERATOR, fn, is_udf: false, outputs } };
+  const { error } = manifestSchema.safeParse(document);
+  const problem = isAccepted ? [] : ["has a file as an output, which the iterator does not make"];
+  expect(error?.issues.map(({ message }) => message) ?? []).toEqual(problem);
+});
+
 /** An expression of this many calls. */
 function nested(levels: number): unknown {
   let expr: unknown = TITLE;

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { exprSchema } from "./expressions.ts";
+import { iteratesFiles } from "./file-functions.ts";
 import { expressionText, nameText } from "./text-lengths.ts";
-import { columnTypeSchema } from "./types.ts";
+import { columnTypeSchema, isMediaKind } from "./types.ts";
 
 /** Maximum columns and parameters of one declaration; PostgreSQL tables cannot have more columns. */
 export const MAX_NAMES = 2_000;
@@ -32,7 +33,13 @@ export const viewSchema = z.strictObject({
   /** Its own columns that `select(name=...)` of the base declares: all columns that they read are of the base. */
   selected: z.array(nameText).max(MAX_NAMES).optional(),
   /** Makes the view's rows of each row of the base; absent for one row of each. */
-  iterator: iteratorSchema.optional(),
+  iterator: iteratorSchema
+    .refine(
+      ({ fn, is_udf: isUdf, outputs }) =>
+        isUdf || outputs.every(({ type: { kind } }) => !isMediaKind(kind) || iteratesFiles(fn, kind)),
+      "has a file as an output, which the iterator does not make",
+    )
+    .optional(),
 });
 
 /** What the rows of an iterator view are made of, in the catalog. */

@@ -1,4 +1,4 @@
-import { aColumn, aComputed, aTable, call, col } from "@appdb/testkit/manifest-builder";
+import { aColumn, aComputed, aTable, call, col, lit } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import { refuseFalseFiles } from "./false-files.ts";
 
@@ -16,6 +16,10 @@ test.each([
   ["a text within a call", aComputed("false", call("image.resize", "image", col("title", "image")))],
   ["a file that is read as a text", aComputed("false", col("photo", "string"))],
   ["a text of a file's column", { ...aComputed("false", col("title", "string")), type: { kind: "image" as const } }],
+  [
+    "a text as the default of a file",
+    aColumn("false", "image", { default: { text: "'a'", expr: lit("a", "string") } }),
+  ],
 ])("%s is refused", (_, column) => {
   const refuse = () => refuseFalseFiles([aTable("docs", [...STORED, column])]);
   expect(refuse).toThrowError(expect.objectContaining({ code: "app_invalid" }));

@@ -4,13 +4,15 @@ import { type ColumnType, displayType, isMediaKind } from "@appdb/contract/types
 import { visit } from "../expressions/tree.ts";
 
 /**
- * Refuses a computed column whose expression is, or reads, a file where the column has another type: SQL would take a text
- * of a row for a reference to a file. The library writes no such types; one written by hand may. @throws app_invalid
+ * Refuses a computed column whose expression is, or reads, a file where the column has another type, and such a default:
+ * SQL would take a text for a reference to a file. The library writes no such types; one written by hand may.
+ * @throws app_invalid
  */
 export function refuseFalseFiles(tables: readonly Pick<ManifestTable, "columns" | "name">[]): void {
   for (const { columns, name: table } of tables) {
     const types = new Map(columns.map(({ name, type }) => [name, type]));
-    for (const { computed, name, type } of columns) {
+    for (const { computed, default: given, name, type } of columns) {
+      if (given != null && isFalse(type, given.expr.type)) throw falseFile(table, name, given.expr.type, type);
       if (computed === null) continue;
       if (isFalse(type, computed.expr.type)) throw falseFile(table, name, computed.expr.type, type);
       visit(computed.expr, (node) => {
