@@ -45,7 +45,17 @@ export async function carryRequest(
   reply.hijack();
   const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
   const search = searchOf(request.url);
-  const answer = await route.handle({ body, stream: pieces, has_columns: hasColumns, search, headers, id, signal });
+  const packedBytes = () => stream?.packedBytes();
+  const answer = await route.handle({
+    body,
+    stream: pieces,
+    packedBytes,
+    has_columns: hasColumns,
+    search,
+    headers,
+    id,
+    signal,
+  });
   const given = await explainAnswer(answer, deps);
   await sendAnswer({ request: raw, response: reply.raw, id, log, cors: null, draining: connections.draining }, given);
   stream?.drop();

@@ -100,6 +100,7 @@ async function carryStream(
   const answer = await route.handle({
     body: "",
     stream,
+    packedBytes: () => stream.packedBytes(),
     search: searchOf(request.url),
     headers: request.headers,
     id,

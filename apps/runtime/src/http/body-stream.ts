@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Readable } from "node:stream";
+import type { Gunzip } from "node:zlib";
 import { appError } from "@appdb/contract/errors";
 import { dropBody } from "@appdb/http/drop-body";
 import { decompressedBody, explainUnpacking, stopUnpacking } from "./packed-body.ts";
@@ -40,6 +41,11 @@ export class BodyStream implements AsyncIterable<Uint8Array> {
     // The client disconnected before: no event says so any more.
     if (request.destroyed && !request.readableEnded)
       this.#error = (signal.aborted ? signal : AbortSignal.abort()).reason;
+  }
+
+  /** The bytes that have arrived of a packed body; undefined for another one. */
+  packedBytes(): number | undefined {
+    return this.#source === this.#request ? undefined : (this.#source as Gunzip).bytesWritten;
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {

@@ -43,7 +43,7 @@ export function parseExact(text: string): ExactJson {
   return value;
 }
 
-/** The end of a token that is no string; 0 without one. */
+/** The end of a token other than a string; 0 without one. */
 function endOfToken(text: string, start: number): number {
   TOKEN.lastIndex = start;
   return TOKEN.test(text) ? TOKEN.lastIndex : 0;

@@ -127,7 +127,9 @@ export class InsertMany {
     const limits = this.#limits;
     const signal = request.signal ?? new AbortController().signal;
     // with a key, the body has arrived
-    const body = stream === undefined || once !== undefined ? undefined : new AwaitedBody(deps, stream);
+    const isAwaited = stream !== undefined && once === undefined;
+    const { clock, sql } = deps;
+    const body = isAwaited ? new AwaitedBody({ clock, sql, packedBytes: request.packedBytes }, stream) : undefined;
     const source = this.#textsOf(request, body?.read() ?? stream, once);
     const rows = takenInBatches(readRows(source, readFor(request.caller), limits), given);
     const failed = new FailedCells(layout);

@@ -13,6 +13,8 @@ export interface RouteRequest {
    * stop early. If the stream breaks off it throws; after a disconnect, it throws the signal's reason.
    */
   readonly stream?: AsyncIterable<Uint8Array> | undefined;
+  /** The bytes that have arrived of a packed stream; undefined for another one. */
+  readonly packedBytes?: (() => number | undefined) | undefined;
   /** The stream has frames with columns of rows (`COLUMNS_TYPE`). */
   readonly has_columns?: boolean;
   /** Replaces `body`: a form whose files are stored, as `RouteForm.store` returned it. */

@@ -11,7 +11,11 @@ afterEach(() => {
 });
 
 /** A body that sends pieces of some bytes, each after some milliseconds, and how its reading ended. */
-function reading(pieces: readonly (readonly [afterMs: number, bytes: number])[], isBlocking = false) {
+function reading(
+  pieces: readonly (readonly [afterMs: number, bytes: number])[],
+  isBlocking = false,
+  packedBytes?: () => number,
+) {
   const stream = async function* () {
     for (const [afterMs, bytes] of pieces) {
       await new Promise((resolve) => setTimeout(resolve, afterMs));
@@ -19,7 +23,7 @@ function reading(pieces: readonly (readonly [afterMs: number, bytes: number])[],
     }
   };
   const sql = { query: vi.fn(async () => ({ rows: [[isBlocking ? "t" : "f"]], row_count: 1 })) };
-  const body = new AwaitedBody({ clock: { now: () => Date.now() }, sql }, stream());
+  const body = new AwaitedBody({ clock: { now: () => Date.now() }, packedBytes, sql }, stream());
   const slot = { isWanted: false, claims: 0 };
   body.holdSlot({
     claim() {
@@ -80,6 +84,14 @@ test("a steady body continues, however long it is", async () => {
   slot.isWanted = true;
   await seconds(61);
   expect([state.end, slot.claims]).toEqual(["whole", 0]);
+});
+
+test("packed bytes count as they were sent", async () => {
+  const steady = Array.from({ length: 600 }, () => [100, STEADY_BYTES_PER_S / 10] as const);
+  const { slot, state } = reading(steady, false, () => Date.now() / 1_000);
+  slot.isWanted = true;
+  await seconds(PATIENCE_S.slot + 2);
+  expect(state.end).toMatchObject({ code: "request_timeout" });
 });
 
 test("a fast start does not allow longer pauses later", async () => {

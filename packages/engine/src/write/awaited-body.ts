@@ -17,6 +17,8 @@ export interface AwaitedBodyDeps {
   readonly clock: Clock;
   /** Sees the locks of all connections. */
   readonly sql: SqlConnection;
+  /** As `RouteRequest` has it: what unpacks to many bytes costs its sender few. */
+  readonly packedBytes?: (() => number | undefined) | undefined;
 }
 
 /** As `Admission` gives it. */
@@ -38,6 +40,8 @@ export class AwaitedBody {
   #waitedMs = 0;
   #uncheckedMs = 0;
   #refusal: Error | undefined;
+  /** Bytes of a packed body that undid waiting. */
+  #packed = 0;
 
   constructor(deps: AwaitedBodyDeps, stream: AsyncIterable<Uint8Array>) {
     this.#deps = deps;
@@ -68,7 +72,7 @@ export class AwaitedBody {
         const step = await this.#next();
         isWaiting = false;
         if (step.done === true) return;
-        this.#waitedMs = Math.max(0, this.#waitedMs - (step.value.length / STEADY_BYTES_PER_S) * 1_000);
+        this.#waitedMs = Math.max(0, this.#waitedMs - (this.#sentBytes(step.value) / STEADY_BYTES_PER_S) * 1_000);
         // many short waits count as a long one
         if (this.#uncheckedMs >= WATCH_MS) await this.#check();
         yield step.value;
@@ -77,6 +81,15 @@ export class AwaitedBody {
       // a stream that waits for its client ends with the response
       if (!isWaiting) await this.#pieces.return?.();
     }
+  }
+
+  /** The bytes that the client has sent for a piece. */
+  #sentBytes(piece: Uint8Array): number {
+    const packed = this.#deps.packedBytes?.();
+    if (packed === undefined) return piece.length;
+    const before = this.#packed;
+    this.#packed = packed;
+    return packed - before;
   }
 
   #next(): Promise<IteratorResult<Uint8Array>> {
