@@ -1,11 +1,11 @@
-import { type TableChange, tableChangeSchema } from "@appdb/contract/routes/table-changes";
-import { type ChangeRequest, changeTable } from "@appdb/engine/table-changes/change-table";
+import { changeTable } from "@appdb/engine/table-changes/change-table";
 import { Creations } from "@appdb/engine/table-changes/creations";
 import { readableTables } from "@appdb/engine/views/view-tables";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { aCreation } from "@appdb/testkit/change-request";
 import { eventually } from "@appdb/testkit/eventually";
 import { fakeWorkers, useJobsBench } from "@appdb/testkit/jobs-bench";
-import { aColumn, aComputed, aFunction, aManifest, aTable, col, lit, udf } from "@appdb/testkit/manifest-builder";
+import { aColumn, aComputed, aManifest, aTable, col, lit, udf } from "@appdb/testkit/manifest-builder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { expect, test } from "vitest";
 import { watchChange } from "./watch-change.ts";
@@ -23,16 +23,7 @@ test("reports what is undone after its caller has left", async () => {
   await bench.execute({ text: "insert into docs (_row, id, title) values (uuidv7(), 1, 't')" });
   await using sql = createPgPool({ dsn: bench.dsn(), max: 4, application_name: "changes" });
   const deps = { sql, clock: { now: Date.now }, log: createSilentLog() };
-  const asked = { change: "create_table", table: "v", definition: BAD, if_exists: "replace" };
-  const request: ChangeRequest = {
-    change: tableChangeSchema.parse(asked) as TableChange,
-    database: "main",
-    functions: [aFunction("app:bad", "string")],
-    resource_pools: [],
-    runtime_id: "runtime-1",
-    on_error: "abort",
-    dry_run: false,
-  };
+  const request = aCreation(BAD, "replace");
   const changed = await changeTable(deps, request);
   const names = async () => readableTables(await bench.catalog()).map(({ name }) => name);
   expect(await names()).toEqual(["docs", "v_replaced", "v"]);

@@ -2,6 +2,7 @@ import type { ManifestTable } from "@appdb/contract/manifest";
 import { parseTablePath } from "@appdb/contract/names";
 import { type TableChange, tableChangeSchema } from "@appdb/contract/routes/table-changes";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
+import { aCreation } from "@appdb/testkit/change-request";
 import { fakeWorkers, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aColumn, aComputed, aFunction, aManifest, aTable, call, col, lit, udf } from "@appdb/testkit/manifest-builder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
@@ -11,7 +12,7 @@ import { readSources } from "../data-queries/read-sources.ts";
 import { watchJobs } from "../jobs/watch-jobs.ts";
 import type { SqlPool } from "../ports.ts";
 import { readableTables, rowsSql } from "../views/view-tables.ts";
-import { type ChangedTables, type ChangeRequest, changeTable, endCreation } from "./change-table.ts";
+import { type ChangedTables, changeTable, endCreation } from "./change-table.ts";
 import { declarationOf, requireStored } from "./read-declaration.ts";
 
 const bench = useJobsBench();
@@ -61,21 +62,8 @@ const some = (name: string): ManifestTable =>
     },
   });
 
-function requestOf(definition: ManifestTable, ifExists = "error"): ChangeRequest {
-  const asked = { change: "create_table", table: definition.name, definition, if_exists: ifExists };
-  return {
-    change: tableChangeSchema.parse(asked) as TableChange,
-    database: "main",
-    functions: [aFunction("app:bad", "string")],
-    resource_pools: [],
-    runtime_id: "runtime-1",
-    on_error: "abort",
-    dry_run: false,
-  };
-}
-
 async function create(definition: ManifestTable, ifExists?: string): Promise<ChangedTables> {
-  const request = requestOf(definition, ifExists);
+  const request = aCreation(definition, ifExists);
   const changed = await changeTable({ sql, clock, log }, request);
   const failed = await finish(changed.jobs, bench.deps({ udf: failing.udf })).then(
     () => false,
@@ -134,7 +122,7 @@ test("replaces a view by one whose values are computed", async () => {
 });
 
 test("leaves a view that someone else made under the name meanwhile", async () => {
-  const request = requestOf(withBad("v"));
+  const request = aCreation(withBad("v"));
   const { creating, jobs } = await changeTable({ sql, clock, log }, request);
   await finish(jobs, bench.deps({ udf: failing.udf })).catch(() => undefined);
   const drop = tableChangeSchema.parse({ change: "drop_table", table: "v" }) as TableChange;
@@ -149,7 +137,7 @@ test("says what the undoing left, and shows a row without a key by its columns",
   await bench.execute({ text: "insert into plain (_row, title) values (uuidv7(), 'one')" });
   const view = withBad("v");
   const over = { ...view, view: { base: "plain", filter: null, columns: null } };
-  const { jobs } = await changeTable({ sql, clock, log }, requestOf(over));
+  const { jobs } = await changeTable({ sql, clock, log }, aCreation(over));
   await finish(jobs, bench.deps({ udf: failing.udf })).catch(() => undefined);
   const watched = watchJobs(
     { sql, clock },
@@ -169,7 +157,7 @@ test("a view over a table of another project is refused, and so is a replaced co
   const mine = { project: "/mine", isOtherProject: (project: string) => project === "/desk" };
   const again = { change: "add_columns", table: "docs", columns: [aColumn("title", "string")], if_exists: "replace" };
   const replace = tableChangeSchema.parse(again) as TableChange;
-  for (const request of [requestOf(some("v")), { ...requestOf(DOCS), change: replace }]) {
+  for (const request of [aCreation(some("v")), { ...aCreation(DOCS), change: replace }]) {
     const asked = changeTable({ sql, clock, log }, { ...request, ...mine });
     await expect(asked).rejects.toMatchObject({ code: "other_project" });
   }
@@ -196,6 +184,6 @@ test("a view of a file whose condition failed is empty, and so is one over it", 
   );
   const note = { change: "add_columns", table: "docs", columns: [aColumn("note", "string", { nullable: true })] };
   const change = tableChangeSchema.parse(note) as TableChange;
-  await changeTable({ sql, clock, log }, { ...requestOf(DOCS), change });
+  await changeTable({ sql, clock, log }, { ...aCreation(DOCS), change });
   expect((await catalog()).tables[0]?.columns.map(({ name }) => name)).toContain("note");
 });
