@@ -7,7 +7,7 @@ import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { SERVICES } from "./service-resource.ts";
 
 /**
- * Adds a job for every service with pending work, without its pod, or with extra pods. At the start of a reconciler
+ * Adds a job for every service with pending work, without its pod, or with extra pods or rows of pods. At the start of a reconciler
  * also for those with a job, which may wait for the pause after a failure.
  */
 export async function findUnfinishedServices(
@@ -27,6 +27,8 @@ export async function findUnfinishedServices(
     where (s.state in ('DEPLOYING', 'UPDATING', 'STARTING', 'STOPPING') or s.is_pruned or s.id = any(${many}::uuid[])
         or (s.state = 'STOPPED' and d.state = 'AVAILABLE' and (s.desired ->> 'is_running')::boolean)
         or (s.state = 'FAILED' and d.state = 'AVAILABLE' and s.retry_at <= now())
+        or (s.state = 'AVAILABLE' and exists (select from control.pods p where p.database_id = d.id
+          and p.id like 'svc-' || s.id || '-%' and p.id <> 'svc-' || s.id || '-' || (s.observed ->> 'instance')))
         or exists (select from control.operations p where p.service_id = s.id and p.state in ('pending', 'running')))
       and ${when === "at the start" ? sql<boolean>`true` : hasNone}`.execute(db);
   for (const { id } of rows) await enqueueReconcileService(db, id);

@@ -153,6 +153,30 @@ export async function endInstance(
   await db.deleteFrom("control.pods").where("id", "=", servicePodId(service.id, instance)).execute();
 }
 
+/**
+ * Deletes the rows of instances before the serving one whose pods are gone. Such pods ended before they were retired, as
+ * by a restart of the server.
+ */
+export async function deleteGoneRows(
+  { db }: Pick<PodsDeps, "db">,
+  service: ServiceLocation,
+  serving: number,
+  pods: readonly ServicePod[],
+): Promise<void> {
+  const rows = await db
+    .selectFrom("control.pods")
+    .select("id")
+    .where("database_id", "=", service.database_id)
+    .where("kind", "=", "service")
+    .execute();
+  const existing = new Set(pods.map(({ id }) => id));
+  const gone = rows.flatMap(({ id }) => {
+    const row = parseServicePodId(id);
+    return row?.service_id === service.id && row.instance < serving && !existing.has(id) ? [id] : [];
+  });
+  if (gone.length > 0) await db.deleteFrom("control.pods").where("id", "in", gone).execute();
+}
+
 /** Ends the pods of all services of a database. */
 export async function endServicePods({ machine }: Pick<PodsDeps, "machine">, databaseId: string): Promise<void> {
   const pods = await machine.driver.list({ database_id: databaseId, kind: "service" });

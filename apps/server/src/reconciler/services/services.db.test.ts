@@ -290,6 +290,26 @@ describe("the pod of a service", () => {
     expect(setup.machine.pods.starts(setup.pod)).toBe(1);
   });
 
+  test("that is replaced as the server starts again leaves no row of its former instance", async () => {
+    const first = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
+    await service.settles("AVAILABLE");
+    await first.stop("end pods");
+    await service.ask("update");
+    const second = await setup.start();
+    const { observed } = await service.settles("AVAILABLE");
+    expect(observed?.instance).toBeGreaterThan(1);
+    const serving = { id: service.pod(observed?.instance ?? 0), state: "READY" };
+    await eventually(async () => expect((await service.see())?.pods).toMatchObject([serving]));
+    // earlier versions left such rows
+    await second.stop("keep pods");
+    const left = { id: service.pod(1), database_id: setup.id, kind: "service", state: "NOT_READY" } as const;
+    await server.deps.db.insertInto("control.pods").values(left).execute();
+    await using _third = await setup.start();
+    await eventually(async () => expect((await service.see())?.pods).toMatchObject([serving]));
+  });
+
   test("survives a killed server, ends with a stopped one, and is started by the next", async () => {
     const first = await setup.start();
     await setup.settles("AVAILABLE");

@@ -9,7 +9,7 @@ import type { Outcome } from "../core/create-reconciler.ts";
 import { toFailure } from "../core/failures.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, type Change, currentOperation, isUnchanged } from "../core/resource.ts";
-import { endInstance, LOOK_AGAIN_S, listServicePods, retireInstances } from "./service-pods.ts";
+import { deleteGoneRows, endInstance, LOOK_AGAIN_S, listServicePods, retireInstances } from "./service-pods.ts";
 import { IS_UP, SERVICES, type ServiceSnapshot } from "./service-resource.ts";
 
 /** Pause before an unreachable database is asked again. */
@@ -93,6 +93,7 @@ export async function tidyService(
   signal: AbortSignal,
 ): Promise<Outcome> {
   const pods = await listServicePods(deps, snapshot.row);
+  await deleteGoneRows(deps, snapshot.row, snapshot.row.observed?.instance ?? 0, pods);
   const over = pods.filter(({ instance }) => instance !== snapshot.row.observed?.instance);
   if (over.length === 0) return "later";
   const stillRunning = await retireInstances(deps, snapshot.row, over, signal);
