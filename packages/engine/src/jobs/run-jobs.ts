@@ -1,6 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { explainFullDisk } from "../answers/answers.ts";
 import { JOBS_CHANNEL, loadDefinitions } from "../catalog/load-catalog.ts";
+import { logOutages } from "../outages.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { createAsyncSignal } from "./async-signal.ts";
@@ -54,7 +55,7 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
   let collectAt = deps.clock.now();
   let leased: Job | undefined;
   let stopped: Job | undefined;
-  let isDown = false;
+  const outages = logOutages(deps.log);
   while (!signal.aborted) {
     try {
       if (!isListening) await deps.sql.listen(JOBS_CHANNEL, bell.ring, signal);
@@ -66,7 +67,7 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
       if (stopped !== undefined) await releaseJob(deps.sql, stopped, deps.owner);
       stopped = undefined;
       leased = await leaseJob(deps.sql, deps);
-      isDown = false;
+      outages.worked();
       if (leased === undefined) await bell.wait(POLL_MS);
       else await workOn(deps, leased, signal);
       leased = undefined;
@@ -76,9 +77,7 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
       if (isOutage) stopped = leased ?? stopped;
       const what = leased === undefined ? "jobs wait for PostgreSQL" : "a job was interrupted and will be retried";
       leased = undefined;
-      // an outage is logged once
-      if (!isOutage || !isDown) deps.log.warn({ error: String(error), code: codeOf(error) }, what);
-      isDown = isOutage;
+      outages.failed(isOutage ? String(error) : undefined, { error: String(error), code: codeOf(error) }, what);
       await bell.wait(RETRY_DELAY_MS);
     }
   }
