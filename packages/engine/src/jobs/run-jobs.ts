@@ -9,12 +9,12 @@ import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
 import { failFill, finishFill } from "./end-fill.ts";
 import { explainCancel, explainInterruptions, explainRowFailure, outOfSpace } from "./explain-end.ts";
-import { fillColumns, firstRowLeft } from "./fill-columns.ts";
-import { JobLost, RowFailed } from "./fill-context.ts";
+import { fillColumns, firstRowLeft } from "./fills/fill-columns.ts";
+import { JobLost, RowFailed } from "./fills/fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease, restartJob } from "./job-store.ts";
-import { openShadows } from "./open-shadows.ts";
-import { ValueRefused } from "./place-shadows.ts";
+import { openShadows } from "./previous-values/open-shadows.ts";
+import { ValueRefused } from "./previous-values/place-shadows.ts";
 
 /**
  * Updates PostgreSQL's planner statistics of a table, which autovacuum would do only after a minute or so. Until then
