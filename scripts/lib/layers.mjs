@@ -40,10 +40,10 @@ export const LAYERS = {
   "packages/pods/src": [["driver", "link"], ["sandbox"], ["."]],
   "packages/python-runtime/src": [["environments", "workers"], ["documents", "handlers"], ["images"]],
   "apps/runtime/src": [
-    ["media"],
+    ["media", "disks"],
     ["code", "config"],
     ["databases", "http"],
-    ["data-reads"],
+    ["data-reads", "data-writes"],
     ["daemon"],
     ["services"],
     ["composition"],
