@@ -14,6 +14,7 @@ export const LAYERS = {
     ["kinds", "answers"],
     ["expressions"],
     ["catalog"],
+    ["bound-queries"],
     ["views"],
     ["conditions"],
     ["compute"],

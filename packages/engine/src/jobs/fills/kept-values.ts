@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
+import { changedQueries } from "../../bound-queries/column-queries.ts";
 import type { CatalogColumn, CatalogTable } from "../../catalog/catalog.ts";
-import { changedQueries } from "../../catalog/column-queries.ts";
 import { isSameExpr } from "../../catalog/compare.ts";
 import { guardOf } from "../../catalog/guards.ts";
 import { isRetyped, overColumns, type Shadow, shadowsOf } from "../../catalog/shadow-columns.ts";

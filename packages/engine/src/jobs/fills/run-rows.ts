@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { functionsReadBy } from "../../catalog/column-queries.ts";
+import { functionsReadBy } from "../../bound-queries/column-queries.ts";
 import { runWhole } from "../../compute/batch-results.ts";
 import type { CellError, CellErrors } from "../../compute/cell-errors.ts";
 import { withJsonChecks } from "../../compute/checked-runner.ts";
