@@ -4,7 +4,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { openTestProject, ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Hosted, signInCommand, startHosted } from "./support/hosted.ts";
-import { printedExit, readPrintedSteps } from "./support/printed-steps.ts";
+import { printedExit, readPrintedSteps } from "./support/pages/printed-steps.ts";
 import { expectExit, expectProblem, writeFile } from "./support/served.ts";
 
 const MAIN = "cloud://acme:main";

@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Hosted, send, startWithAcme } from "./support/hosted.ts";
+import { readTypedLines } from "./support/pages/typed-lines.ts";
 import { expectExit, expectProblem, makeProject, writeFile } from "./support/served.ts";
-import { readTypedLines } from "./support/typed-lines.ts";
 
 /** Its commands run here. */
 const PAGE = "docs/media-store.md";

@@ -4,8 +4,8 @@ import { eventually } from "@appdb/testkit/eventually";
 import { type Finished, ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { ended, type Hosted, startHosted, startLogin } from "./support/hosted.ts";
+import { listPages, readShownBlock, readTypedLines, type TypedLine } from "./support/pages/typed-lines.ts";
 import { expectExit, makeProject } from "./support/served.ts";
-import { listPages, readShownBlock, readTypedLines, type TypedLine } from "./support/typed-lines.ts";
 
 /** Pages whose lines are run here in this order; each continues from the previous one. */
 const WALK = [

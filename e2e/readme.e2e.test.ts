@@ -1,7 +1,7 @@
 import { openTestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
-import { readPrintedSteps, withoutComment } from "./support/printed-steps.ts";
-import { saidBy, walkPrintedTour } from "./support/printed-tour.ts";
+import { readPrintedSteps, withoutComment } from "./support/pages/printed-steps.ts";
+import { saidBy, walkPrintedTour } from "./support/pages/printed-tour.ts";
 
 test("the tour of README.md works as printed", async () => {
   await using project = openTestProject();

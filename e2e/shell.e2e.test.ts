@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { runInTerminal, type TerminalStep } from "@appdb/testkit/terminal";
 import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { readShownBlock, readTypedLines } from "./support/pages/typed-lines.ts";
 import { expectExit, makeProject, writeFile } from "./support/served.ts";
-import { readShownBlock, readTypedLines } from "./support/typed-lines.ts";
 
 const APP = `import appdb as db
 from appdb.serving import Router

@@ -6,8 +6,8 @@ import { VERSION } from "@appdb/contract/version";
 import { openTestProject, ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { EXAMPLES } from "./support/examples.ts";
+import { saidBy, walkPrintedTour } from "./support/pages/printed-tour.ts";
 import { pathWithout } from "./support/path-without.ts";
-import { saidBy, walkPrintedTour } from "./support/printed-tour.ts";
 
 const UV = join(ROOT, ".tools", "bin", "uv");
 const PYTHON = join(ROOT, ".tools", "bin", "python");

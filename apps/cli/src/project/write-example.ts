@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { commandLine } from "../output/command-line.ts";
+import type { Output } from "../output/output.ts";
 
 export interface ExampleResult {
   /** Null when the text went to stdout. */
@@ -36,4 +38,15 @@ export function writeExample(
     });
   }
   return { file, text };
+}
+
+/** Prints the text, or the file as it was typed and the command that applies it. */
+export function renderExample({ file, text }: ExampleResult, out: Output, typed: string | undefined): void {
+  if (file === null) {
+    out.line(text.trimEnd());
+    return;
+  }
+  out.line(`wrote ${typed}`);
+  out.line();
+  out.line(`Next: ${commandLine(["schema", "update", typed, "main"])}`);
 }

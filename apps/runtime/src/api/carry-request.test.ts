@@ -1,7 +1,7 @@
 import { type AppError, appError, type Problem, toProblem } from "@appdb/contract/errors";
 import { FREE_MACHINE_DISK, PROBLEM_HEADERS } from "@appdb/engine/answers/answers";
 import { expect, test } from "vitest";
-import { createMachineDisk } from "../databases/machine-disk.ts";
+import { createMachineDisk } from "../disks/machine-disk.ts";
 import { explainAnswer } from "./carry-request.ts";
 
 const { explain } = createMachineDisk({

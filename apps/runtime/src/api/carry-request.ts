@@ -2,9 +2,9 @@ import { appError, fromProblem, parseProblem, toProblem } from "@appdb/contract/
 import { COLUMNS_TYPE } from "@appdb/contract/routes/data-writes";
 import { FREE_MACHINE_DISK, problemHeaders, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
+import type { ArrivingBodies } from "@appdb/engine/routes/arriving-bodies";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ArrivingBodies } from "../http/arriving-bodies.ts";
 import { BodyStream } from "../http/body-stream.ts";
 import type { Connections } from "../http/connections.ts";
 import { fromHttpError, unsupportedMediaType } from "../http/http-errors.ts";

@@ -9,7 +9,7 @@ import type { Logger } from "@appdb/engine/ports";
 import { type Call, endOf, mountRoute, wasLeft } from "@appdb/http/mount-api";
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest, type RouteOptions } from "fastify";
 import type { z } from "zod";
-import type { MachineDisk } from "../databases/machine-disk.ts";
+import type { MachineDisk } from "../disks/machine-disk.ts";
 import { NO_SCHEMAS } from "../http/no-schemas.ts";
 
 /** What every API of this program needs. */

@@ -9,11 +9,11 @@ import { splitArray } from "@appdb/engine/rows/split-array";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { z } from "zod";
+import type { TableWrites } from "../data-writes/table-writes.ts";
 import { type DataSource, tableIn } from "../databases/data-handlers.ts";
-import type { TableWrites } from "../databases/table-writes.ts";
-import { ArrivingBodies } from "../http/arriving-bodies.ts";
 import { Connections } from "../http/connections.ts";
 import { unsupportedMediaType } from "../http/http-errors.ts";
+import { limitBodies } from "../http/read-body.ts";
 import { carryRequest, readWholeBody } from "./carry-request.ts";
 import { type ApiDeps, explained, parseRequest } from "./json-api.ts";
 
@@ -45,7 +45,7 @@ export function rowHandlers<Params>(
 ) {
   const { body_bytes: bodyBytes, log } = deps;
   const connections = new Connections(app.server);
-  const reading = { bodies: new ArrivingBodies(bodyBytes), body_bytes: bodyBytes };
+  const reading = { bodies: limitBodies(bodyBytes), body_bytes: bodyBytes };
   const explain = (error: unknown) => explained(error, deps, "POST");
   const openRows = async (params: Params & { readonly table: string }) => {
     const source = await open(params);

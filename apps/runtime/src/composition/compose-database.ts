@@ -25,16 +25,16 @@ import { hostedCode } from "../data-reads/query-code.ts";
 import { QueryWorkers } from "../data-reads/query-workers.ts";
 import { maxRowBytes } from "../data-reads/row-bytes.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
+import { TableWrites } from "../data-writes/table-writes.ts";
 import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { DatabaseUse } from "../databases/database-use.ts";
-import { DiskGuard } from "../databases/disk-guard.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
-import { createMachineDisk, type MachineDisk } from "../databases/machine-disk.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
-import { ServerReserve, shareRefusal } from "../databases/server-reserve.ts";
-import { TableWrites } from "../databases/table-writes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
+import { DiskGuard } from "../disks/disk-guard.ts";
+import { createMachineDisk, type MachineDisk } from "../disks/machine-disk.ts";
+import { ServerReserve, shareRefusal } from "../disks/server-reserve.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
 
 /** Timeout for PostgreSQL's list of connections. */

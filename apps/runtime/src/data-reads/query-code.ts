@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { ManifestFunction } from "@appdb/contract/manifest";
 import { isProgramFunction, shownFunctionName } from "@appdb/contract/program-code";
 import type { requestCodeSchema } from "@appdb/contract/routes/data-queries";
-import type { BoundQuery } from "@appdb/engine/catalog/bind-query";
+import type { BoundQuery } from "@appdb/engine/bound-queries/bind-query";
 import { readRuntime } from "@appdb/engine/catalog/catalog-store";
 import type { SqlPool } from "@appdb/engine/ports";
 import type { z } from "zod";

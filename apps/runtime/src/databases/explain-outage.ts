@@ -14,7 +14,7 @@ export function describeFailure(postgres: Pick<PostgresProvider, "failure">) {
 
 /**
  * Names the cause in the error of a request that PostgreSQL did not answer, or the command that shows it. Returns any
- * other error unchanged. The disk explains itself (machine-disk.ts).
+ * other error unchanged. The disk explains itself (disks/machine-disk.ts).
  */
 export function explainOutage(error: unknown, postgres: Pick<PostgresProvider, "failure">): unknown {
   if (!(error instanceof AppError) || error.code !== "database_unavailable") return error;

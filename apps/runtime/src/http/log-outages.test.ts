@@ -13,7 +13,8 @@ test("an outage is logged once for each reason, and the next one again", () => {
   }
   fail("it is starting up");
   fail("it is not running");
-  const reasons = () => lines.lines.map(({ fields }) => "detail" in fields && fields.detail);
+  const reasons = () =>
+    lines.lines.flatMap(({ fields, level }) => (level === "warn" && "detail" in fields ? [fields.detail] : []));
   expect(reasons()).toEqual(["it is not running", "it is starting up"]);
   now += 11_000;
   fail("it is not running");

@@ -2,15 +2,14 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { ArrivingBodies } from "./arriving-bodies.ts";
-import { readBody } from "./read-body.ts";
+import { limitBodies, readBody } from "./read-body.ts";
 
 const BODY_BYTES = 200_000;
 let server: Server;
 const clients: Socket[] = [];
 
 beforeEach(async () => {
-  const bodies = new ArrivingBodies(BODY_BYTES);
+  const bodies = limitBodies(BODY_BYTES);
   server = createServer((request, response) => {
     readBody(request, BODY_BYTES, (error, body) => response.end(error?.message ?? `read ${body?.length}`), bodies);
     request.once("data", () => server.emit("piece"));

@@ -40,6 +40,14 @@ export function doneBy(by: {
   return { org_id: org.id, actor: actorOf(principal), principal, ...client, outcome: "succeeded" };
 }
 
+/** The common fields of an event or operation that no one requested. */
+export const BY_SYSTEM = {
+  actor: "system",
+  principal: undefined,
+  ip_address: null,
+  client: null,
+} as const satisfies Partial<EventInput>;
+
 /** The audit log's name for someone who acts on the server's machine. Also the name of the program. */
 export const OPERATOR = "operator";
 export const OPERATOR_CLIENT = "cli server";

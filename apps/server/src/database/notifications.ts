@@ -1,3 +1,4 @@
+import { logOutages } from "@appdb/engine/outages";
 import type { Logger } from "@appdb/engine/ports";
 import pg from "pg";
 
@@ -33,7 +34,7 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
   let connected: Promise<pg.Client> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
-  let isLost = false;
+  const outages = logOutages(log);
 
   const tellAll = () => {
     for (const set of listeners.values()) for (const tell of set) tell(undefined);
@@ -41,14 +42,8 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
   const again = (error: unknown) => {
     connected = undefined;
     if (isClosed || timer !== undefined) return;
-    // logs an outage once, however many retries it takes
-    if (!isLost) {
-      log.warn(
-        { reason: error instanceof Error ? error.message : String(error) },
-        "the connection for notifications was lost; it will be opened again",
-      );
-    }
-    isLost = true;
+    const reason = error instanceof Error ? error.message : String(error);
+    outages.failed(reason, { reason }, "the connection for notifications was lost; it will be opened again");
     timer = setTimeout(() => {
       timer = undefined;
       connect().then(tellAll, () => undefined);
@@ -62,7 +57,7 @@ export function createNotifications(options: pg.PoolConfig, log: Logger): Notifi
       lost: again,
     }).then(
       (client) => {
-        isLost = false;
+        outages.worked();
         return client;
       },
       (error: unknown) => {

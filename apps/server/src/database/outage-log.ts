@@ -1,9 +1,10 @@
+import { logOutages } from "@appdb/engine/outages";
 import type { Logger } from "@appdb/engine/ports";
-import { errorFields, isDatabaseLost } from "./pool.ts";
+import { errorFields } from "./pool.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Logs the failures of one part of the server: one line for each outage of PostgreSQL, and all others. */
+/** Logs the failures of one part of the server: each reason of an outage of PostgreSQL once, and all others. */
 export interface OutageLog {
   failed(error: unknown, message: string, fields?: Fields): void;
   /** The part works: the next outage is logged again. */
@@ -11,17 +12,12 @@ export interface OutageLog {
 }
 
 export function createOutageLog(log: Logger): OutageLog {
-  let isAway = false;
+  const outages = logOutages(log);
   return {
     failed(error, message, fields = {}) {
-      const isLost = isDatabaseLost(error);
-      const logged = { ...errorFields(error), ...fields };
-      if (isLost && isAway) log.debug(logged, message);
-      else log.warn(logged, message);
-      isAway = isLost;
+      const known = errorFields(error);
+      outages.failed("reason" in known ? known.reason : undefined, { ...known, ...fields }, message);
     },
-    worked() {
-      isAway = false;
-    },
+    worked: outages.worked,
   };
 }

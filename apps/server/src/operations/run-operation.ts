@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { EventInput, RecordEvent } from "../audit/event.ts";
+import { BY_SYSTEM, doneBy, type EventInput, type RecordEvent } from "../audit/event.ts";
 import type { Tx } from "../database/pool.ts";
 import type { OperationRow } from "../database/resource-tables.ts";
 
@@ -59,6 +59,35 @@ export async function startOperation(deps: OperationDeps, input: StartOperationI
   return created.id;
 }
 
+/**
+ * Ends the open operations of a database as a whole, or of a service, as cancelled: one of `kind` takes their place. The
+ * caller holds the row's lock.
+ */
+export async function replaceOpen(
+  { recordEvent, tx }: OperationDeps,
+  of: { readonly database_id: string } | { readonly service_id: string },
+  by: Parameters<typeof doneBy>[0],
+  kind: string,
+): Promise<void> {
+  const open = tx
+    .updateTable("control.operations")
+    .set({ state: "cancelled", ended_at: sql<Date>`now()` })
+    .where("state", "in", ["pending", "running"]);
+  const ofOne =
+    "service_id" in of
+      ? open.where("service_id", "=", of.service_id)
+      : open.where("database_id", "=", of.database_id).where("service_id", "is", null);
+  for (const ended of await ofOne.returning(["id", "kind", "target"]).execute()) {
+    await recordEvent(tx, {
+      action: "operation.cancel",
+      target: ended.target,
+      ...doneBy(by),
+      operation_id: ended.id,
+      detail: { kind: ended.kind, instead: kind },
+    });
+  }
+}
+
 /** Marks an operation as running. False if it has ended, for example by a cancellation. Safe to repeat. */
 export async function beginOperation(tx: Tx, id: string): Promise<boolean> {
   const row = await tx
@@ -90,10 +119,7 @@ export async function endOperation(
     action: row.kind,
     target: row.target,
     org_id: row.org_id,
-    actor: "system",
-    principal: undefined,
-    ip_address: null,
-    client: null,
+    ...BY_SYSTEM,
     outcome: ended.state,
     operation_id: id,
     detail: error === null ? {} : { code: error.code, detail: error.detail },

@@ -1,7 +1,7 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import type { RecordEvent } from "../audit/event.ts";
+import { BY_SYSTEM, type RecordEvent } from "../audit/event.ts";
 import type { ControlDatabase } from "../database/pool.ts";
 import { startOperation } from "../operations/run-operation.ts";
 import { enqueueProvisionMain, enqueueReconcileDatabase } from "../queue/jobs.ts";
@@ -57,10 +57,7 @@ export async function provisionMain({ db, log, recordEvent }: ProvisionMainDeps,
         kind: KIND,
         target: databaseUriOf(org.name, MAIN),
         is_cancellable: false,
-        actor: "system",
-        principal: undefined,
-        ip_address: null,
-        client: null,
+        ...BY_SYSTEM,
       },
     );
     await enqueueReconcileDatabase(tx, id);

@@ -1,6 +1,7 @@
 import { Transform } from "node:stream";
 import { appError } from "@appdb/contract/errors";
 import { BODY_BYTES } from "@appdb/contract/routes/control-paths";
+import { LargeBytes } from "@appdb/engine/routes/large-bytes";
 import type { Principal } from "../audit/principal.ts";
 
 /** Maximum bytes of bodies in memory, of one caller and of one organization. Parsed and sent on, each takes about six
@@ -26,7 +27,7 @@ export interface CountedBody extends Disposable {
 export class BodyBytes {
   readonly #callers = new Map<string, number>();
   readonly #organizations = new Map<string, number>();
-  #large = 0;
+  readonly #large = new LargeBytes(MAX_LARGE_BYTES, BODY_BYTES);
 
   /** Counts a body until it is disposed. A single body always fits: no route accepts more bytes than one caller has. */
   begin(caller: string, organization: string | undefined): CountedBody {
@@ -37,14 +38,15 @@ export class BodyBytes {
       if (isParsed) return;
       isParsed = true;
       if (organization !== undefined) change(this.#organizations, organization, -received);
-      this.#large -= largePart(received);
+      this.#large.change(received, 0);
     };
     return {
       add: (bytes) => {
         // the answer is closed, or the body was refused: nothing keeps the bytes
         if (isParsed) return;
-        this.#check(caller, organization, bytes, largePart(received + bytes) - largePart(received));
-        this.#large += largePart(received + bytes) - largePart(received);
+        this.#check(caller, organization, bytes);
+        if (!this.#large.fits(received, received + bytes)) throw tooMuch("server", MAX_LARGE_BYTES);
+        this.#large.change(received, received + bytes);
         change(this.#callers, caller, bytes);
         if (organization !== undefined) change(this.#organizations, organization, bytes);
         received += bytes;
@@ -58,11 +60,10 @@ export class BodyBytes {
     };
   }
 
-  #check(caller: string, organization: string | undefined, bytes: number, large: number): void {
+  #check(caller: string, organization: string | undefined, bytes: number): void {
     if ((this.#callers.get(caller) ?? 0) + bytes > MAX_BODY_BYTES) throw tooMuch("caller", MAX_BODY_BYTES);
     const ofOrganization = organization === undefined ? 0 : (this.#organizations.get(organization) ?? 0);
     if (ofOrganization + bytes > MAX_BODY_BYTES) throw tooMuch("organization", MAX_BODY_BYTES);
-    if (large > 0 && this.#large + large > MAX_LARGE_BYTES) throw tooMuch("server", MAX_LARGE_BYTES);
   }
 }
 
@@ -90,10 +91,6 @@ export function counted(source: NodeJS.ReadableStream, body: CountedBody): Trans
   });
   source.once("error", (error) => through.destroy(error));
   return source.pipe(through);
-}
-
-function largePart(bytes: number): number {
-  return Math.max(0, bytes - BODY_BYTES);
 }
 
 function change(sums: Map<string, number>, name: string, bytes: number): void {

@@ -7,8 +7,8 @@ import { renameInExpr } from "./rename-catalog.ts";
 /**
  * A shadow column has the next values of a view's column, or of one that gets another type, while a job computes them.
  * Everyone reads and writes the column itself until then. Afterwards the job puts all values in place in one transaction
- * (jobs/place-shadows.ts), or drops the shadows and so leaves everything as it was. A column that goes then has a shadow
- * without an expression.
+ * (jobs/previous-values/place-shadows.ts), or drops the shadows and so leaves everything as it was. A column that goes
+ * then has a shadow without an expression.
  */
 export interface Shadow {
   readonly column: CatalogColumn;

@@ -5,7 +5,7 @@ import { findNameProblem } from "@appdb/contract/names";
 import { nearestName } from "@appdb/contract/nearest";
 import type { Query } from "@appdb/contract/query";
 import { displayType } from "@appdb/contract/types";
-import { expressionsOf } from "../catalog/bind-query.ts";
+import { expressionsOf } from "../bound-queries/bind-query.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { isSameType } from "../catalog/compare.ts";
 import { columnLabel } from "../catalog/sql-names.ts";

@@ -2,7 +2,7 @@ import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestQuery } from "@appdb/contract/manifest";
 import { nearestName } from "@appdb/contract/nearest";
 import type { QueryExplanation } from "@appdb/contract/routes/local";
-import { bindQuery } from "../catalog/bind-query.ts";
+import { bindQuery } from "../bound-queries/bind-query.ts";
 import { readDefinitions } from "../catalog/load-catalog.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { toSqlText } from "../kinds/values.ts";

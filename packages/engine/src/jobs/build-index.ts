@@ -5,7 +5,7 @@ import { loadDefinitions } from "../catalog/load-catalog.ts";
 import type { SqlConnection } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { buildGraph } from "./build-graph.ts";
-import { JobLost } from "./fill-context.ts";
+import { JobLost } from "./fills/fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError } from "./job-store.ts";
 import { retireIndex } from "./retire-index.ts";

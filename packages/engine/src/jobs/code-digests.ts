@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { Manifest, ManifestFunction } from "@appdb/contract/manifest";
+import { computedWithQueries, functionsReadBy } from "../bound-queries/column-queries.ts";
 import type { CatalogColumn } from "../catalog/catalog.ts";
-import { computedWithQueries, functionsReadBy } from "../catalog/column-queries.ts";
 import { withoutOwn } from "../expressions/made-rows.ts";
 import { mapParts } from "../expressions/tree.ts";
 

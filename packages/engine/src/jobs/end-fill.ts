@@ -19,16 +19,16 @@ import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
 import { BASE_ROW } from "../views/lower-iterators.ts";
 import { dropMadeRows, followDroppedColumns } from "../views/row-triggers.ts";
 import { keepDefinitions, placeFilled } from "../views/view-store.ts";
-import { JobLost } from "./fill-context.ts";
-import type { FillOptions } from "./fill-plan.ts";
+import { JobLost } from "./fills/fill-context.ts";
+import type { FillOptions } from "./fills/fill-plan.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { beginUndoing, columnsOfOpenJobs, endJob, failOpenJobs, type Job, type JobError } from "./job-store.ts";
-import { whenTableIsFree } from "./open-shadows.ts";
-import { dropPlaced, placeShadows } from "./place-shadows.ts";
+import { whenTableIsFree } from "./previous-values/open-shadows.ts";
+import { dropPlaced, placeShadows } from "./previous-values/place-shadows.ts";
+import { dropUndoLog, undoJob, wroteOthers } from "./previous-values/undo-log.ts";
 import { findRelatedRebuilds, stopRelated, withRelated } from "./related-rebuilds.ts";
 import { rememberCode } from "./remember-code.ts";
 import { rememberFailed } from "./remember-end.ts";
-import { dropUndoLog, undoJob, wroteOthers } from "./undo-log.ts";
 
 /** The last transaction of a fill or recompute: new columns become visible, new values of views are put in place, and
  *  no column is stale. Locks the catalog, the table and then jobs, in the same order as an update. @throws ValueRefused */

@@ -9,7 +9,7 @@ import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { SqlPool } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import { type RowKey, rowKey } from "../views/row-keys.ts";
-import type { RowFailed } from "./fill-context.ts";
+import type { RowFailed } from "./fills/fill-context.ts";
 import type { Job, JobError } from "./job-store.ts";
 
 const KEEP_COLUMNS = "its columns keep their previous expressions and values";

@@ -11,7 +11,7 @@ import { columnLabel, ownColumns, shownNames } from "../catalog/sql-names.ts";
 import { layOutRow } from "../compute/row-layout.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";
 import type { SqlConnection } from "../ports.ts";
-import { countRows } from "./fill-statement.ts";
+import { countRows } from "./fills/fill-statement.ts";
 
 export interface RecomputeSelection {
   /** PostgreSQL schema of the target (`folderSchema`) and name of the table. */

@@ -1,6 +1,7 @@
 import { AppError } from "@appdb/contract/errors";
 import { explainFullDisk } from "../answers/answers.ts";
 import { JOBS_CHANNEL, loadDefinitions } from "../catalog/load-catalog.ts";
+import { logOutages } from "../outages.ts";
 import { SqlError } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { createAsyncSignal } from "./async-signal.ts";
@@ -8,12 +9,12 @@ import { buildIndex } from "./build-index.ts";
 import { collectJobs } from "./collect-jobs.ts";
 import { failFill, finishFill } from "./end-fill.ts";
 import { explainCancel, explainInterruptions, explainRowFailure, outOfSpace } from "./explain-end.ts";
-import { fillColumns, firstRowLeft } from "./fill-columns.ts";
-import { JobLost, RowFailed } from "./fill-context.ts";
+import { fillColumns, firstRowLeft } from "./fills/fill-columns.ts";
+import { JobLost, RowFailed } from "./fills/fill-context.ts";
 import type { JobDeps } from "./job-deps.ts";
 import { endJob, type Job, type JobError, leaseJob, releaseJob, renewLease, restartJob } from "./job-store.ts";
-import { openShadows } from "./open-shadows.ts";
-import { ValueRefused } from "./place-shadows.ts";
+import { openShadows } from "./previous-values/open-shadows.ts";
+import { ValueRefused } from "./previous-values/place-shadows.ts";
 
 /**
  * Updates PostgreSQL's planner statistics of a table, which autovacuum would do only after a minute or so. Until then
@@ -54,7 +55,7 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
   let collectAt = deps.clock.now();
   let leased: Job | undefined;
   let stopped: Job | undefined;
-  let isDown = false;
+  const outages = logOutages(deps.log);
   while (!signal.aborted) {
     try {
       if (!isListening) await deps.sql.listen(JOBS_CHANNEL, bell.ring, signal);
@@ -66,7 +67,7 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
       if (stopped !== undefined) await releaseJob(deps.sql, stopped, deps.owner);
       stopped = undefined;
       leased = await leaseJob(deps.sql, deps);
-      isDown = false;
+      outages.worked();
       if (leased === undefined) await bell.wait(POLL_MS);
       else await workOn(deps, leased, signal);
       leased = undefined;
@@ -76,9 +77,7 @@ export async function runJobs(deps: JobDeps, signal: AbortSignal): Promise<void>
       if (isOutage) stopped = leased ?? stopped;
       const what = leased === undefined ? "jobs wait for PostgreSQL" : "a job was interrupted and will be retried";
       leased = undefined;
-      // an outage is logged once
-      if (!isOutage || !isDown) deps.log.warn({ error: String(error), code: codeOf(error) }, what);
-      isDown = isOutage;
+      outages.failed(isOutage ? String(error) : undefined, { error: String(error), code: codeOf(error) }, what);
       await bell.wait(RETRY_DELAY_MS);
     }
   }

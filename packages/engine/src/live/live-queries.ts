@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { limitVariable } from "@appdb/contract/service-limits";
-import type { BoundQuery } from "../catalog/bind-query.ts";
+import type { BoundQuery } from "../bound-queries/bind-query.ts";
 import type { Logger, SqlPool } from "../ports.ts";
 import type { QueryAnswer } from "../queries/final-answer.ts";
 import type { OpenQuery } from "../queries/open-queries.ts";

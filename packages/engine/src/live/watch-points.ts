@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
-import type { BoundQuery, BoundTable } from "../catalog/bind-query.ts";
+import type { BoundQuery, BoundTable } from "../bound-queries/bind-query.ts";
 import { conjuncts } from "../query-plans/clauses.ts";
 import type { QueryArguments } from "../query-plans/python-rows.ts";
 import { watchedValue } from "./change-message.ts";

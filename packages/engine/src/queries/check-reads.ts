@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import { displayType } from "@appdb/contract/types";
-import type { BoundTable } from "../catalog/bind-query.ts";
+import type { BoundTable } from "../bound-queries/bind-query.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { columnLabel } from "../catalog/sql-names.ts";
 import { folderSchema } from "../target.ts";

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { BATCHING, Coalescer, type Outcome } from "../batching/coalescer.ts";
-import type { BoundQuery } from "../catalog/bind-query.ts";
+import type { BoundQuery } from "../bound-queries/bind-query.ts";
 import { keyExpression } from "../catalog/ddl.ts";
 import { ParameterList } from "../kinds/parameter-list.ts";
 import { fromTransport, transportType } from "../kinds/storage-type.ts";

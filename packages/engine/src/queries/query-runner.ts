@@ -1,6 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { ManifestQuery } from "@appdb/contract/manifest";
-import { type BoundQuery, bindQuery } from "../catalog/bind-query.ts";
+import { type BoundQuery, bindQuery } from "../bound-queries/bind-query.ts";
 import type { Catalog, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import { loadDefinitions } from "../catalog/load-catalog.ts";
 import { toSqlText } from "../kinds/values.ts";

@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { EngineValue } from "@appdb/contract/types";
-import type { Similarity } from "../catalog/similarities.ts";
+import type { Similarity } from "../bound-queries/similarities.ts";
 import type { UdfGraph, UdfRunner } from "../ports.ts";
 import { measured, type Timing } from "../timing.ts";
 import { bindInputs, type QueryArguments, refuseErrors } from "./python-rows.ts";

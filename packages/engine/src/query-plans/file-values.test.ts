@@ -2,7 +2,7 @@ import type { Expr } from "@appdb/contract/expressions";
 import { createFakeUdfRunner } from "@appdb/testkit/fake-udf-runner";
 import { call, col, lit, udf } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
-import type { BoundQuery } from "../catalog/bind-query.ts";
+import type { BoundQuery } from "../bound-queries/bind-query.ts";
 import { findWatchPoints } from "../live/watch-points.ts";
 import { computeFileValues, withFileValues } from "./file-values.ts";
 

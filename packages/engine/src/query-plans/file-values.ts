@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import { type BoundQuery, expressionKey, mapExpressions, parametersAsColumns } from "../catalog/bind-query.ts";
+import { type BoundQuery, expressionKey, mapExpressions, parametersAsColumns } from "../bound-queries/bind-query.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
 import { mapParts, visit } from "../expressions/tree.ts";

@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import { expressionKey, referenceNode } from "../catalog/bind-query.ts";
+import { expressionKey, referenceNode } from "../bound-queries/bind-query.ts";
 import { mapParts, partsOf, visit } from "../expressions/tree.ts";
 import { isMedia } from "../kinds/media.ts";
 import type { Clauses } from "./query-plan.ts";

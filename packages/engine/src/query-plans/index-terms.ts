@@ -1,5 +1,5 @@
 import type { Expr } from "@appdb/contract/expressions";
-import type { BoundQuery } from "../catalog/bind-query.ts";
+import type { BoundQuery } from "../bound-queries/bind-query.ts";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { countTexts, indexedPrefix, isText, keyExpression } from "../catalog/ddl.ts";
 import { kindOf } from "../kinds/kinds.ts";

@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { distanceSql, hasVectorSql, isNearestFirst, type Similarity } from "../catalog/similarities.ts";
+import { distanceSql, hasVectorSql, isNearestFirst, type Similarity } from "../bound-queries/similarities.ts";
 import { FLOAT_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { type IndexedTexts, writeOrderHint } from "./index-terms.ts";

@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { GraphFunction } from "@appdb/contract/worker-protocol";
-import type { BoundQuery } from "../catalog/bind-query.ts";
-import { expressionKey, flatNames, referenceNode, typesIn } from "../catalog/bind-query.ts";
+import type { BoundQuery } from "../bound-queries/bind-query.ts";
+import { expressionKey, flatNames, referenceNode, typesIn } from "../bound-queries/bind-query.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";
 import { type Aggregate, readsRows, rowArguments, type Window } from "./groups.ts";

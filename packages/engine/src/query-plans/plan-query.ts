@@ -1,8 +1,8 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { type BoundQuery, expressionKey, flatNames, flatTypes, referenceNode } from "../catalog/bind-query.ts";
+import { type BoundQuery, expressionKey, flatNames, flatTypes, referenceNode } from "../bound-queries/bind-query.ts";
+import { resolveSimilarity } from "../bound-queries/similarities.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
-import { resolveSimilarity } from "../catalog/similarities.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { INT_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import { ParameterList } from "../kinds/parameter-list.ts";

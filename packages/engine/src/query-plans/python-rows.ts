@@ -1,5 +1,5 @@
 import type { EngineValue } from "@appdb/contract/types";
-import { parameterOf } from "../catalog/bind-query.ts";
+import { parameterOf } from "../bound-queries/bind-query.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { UdfGraph, UdfResult, UdfRunner } from "../ports.ts";
 import type { NamedType } from "./query-plan.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { type BoundQuery, parametersAsColumns } from "../catalog/bind-query.ts";
+import { type BoundQuery, parametersAsColumns } from "../bound-queries/bind-query.ts";
 import type { CatalogFunction } from "../catalog/catalog.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";

@@ -1,7 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
 import type { FoldArgument, GraphColumn, GraphFunction } from "@appdb/contract/worker-protocol";
-import type { BoundQuery } from "../catalog/bind-query.ts";
+import type { BoundQuery } from "../bound-queries/bind-query.ts";
 import type { CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
 import type { Placeholder } from "../kinds/parameter-list.ts";
 import type { UdfGraph } from "../ports.ts";

@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import type { BoundQuery, BoundTable } from "../catalog/bind-query.ts";
-import { similaritySql } from "../catalog/similarities.ts";
+import type { BoundQuery, BoundTable } from "../bound-queries/bind-query.ts";
+import { similaritySql } from "../bound-queries/similarities.ts";
 import { compileShown, compileSql, type SqlSources } from "../expressions/compile-sql.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
-import { type BoundQuery, flatNames, typesIn } from "../catalog/bind-query.ts";
+import { type BoundQuery, flatNames, typesIn } from "../bound-queries/bind-query.ts";
 import { UUID_TYPE } from "../kinds/kinds.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { quoteIdent } from "../sql/quote.ts";

@@ -1,6 +1,6 @@
 import type { Manifest } from "@appdb/contract/manifest";
+import { computedWithQueries } from "../bound-queries/column-queries.ts";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { computedWithQueries } from "../catalog/column-queries.ts";
 import { nameHidden } from "../catalog/hidden-columns.ts";
 import { shadowsOfRetyping } from "../catalog/shadow-columns.ts";
 import { folderSchema } from "../target.ts";

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { FREE_BYTES, OPEN_REQUESTS, OpenComputes } from "./open-computes.ts";
+import { FREE_BYTES } from "./arriving-bodies.ts";
+import { OPEN_REQUESTS, OpenComputes } from "./open-computes.ts";
 
 /** Half of the largest body. */
 const BODY = 1_000_000;

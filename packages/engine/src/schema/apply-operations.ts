@@ -19,10 +19,10 @@ import {
 } from "../catalog/catalog-store.ts";
 import * as ddl from "../catalog/ddl.ts";
 import { storeFolder } from "../catalog/folders.ts";
-import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
 import { columnsIn, identityOf, type SchemaOperation } from "../catalog/operations.ts";
 import { mapParts } from "../expressions/tree.ts";
-import { addShadows } from "../jobs/open-shadows.ts";
+import { followErrors, followRewrite, undoTablesOf } from "../jobs/previous-values/follow-undo.ts";
+import { addShadows } from "../jobs/previous-values/open-shadows.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteTable } from "../sql/quote.ts";
 import { applyRenames } from "./apply-renames.ts";

@@ -1,9 +1,9 @@
 import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { followErrors, followRewrite, undoTablesOf } from "../catalog/follow-undo.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { renameInDefinition, renameInExpr } from "../catalog/rename-catalog.ts";
 import { errorsIndexName, identityIndexName, keyIndexName } from "../catalog/sql-names.ts";
+import { followErrors, followRewrite, undoTablesOf } from "../jobs/previous-values/follow-undo.ts";
 import type { SqlConnection } from "../ports.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 

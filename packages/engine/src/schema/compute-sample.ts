@@ -7,7 +7,7 @@ import { ownErrors, spreadErrors } from "../compute/cell-errors.ts";
 import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
 import { madeRowsIn, type RowsText } from "../expressions/made-rows.ts";
 import { valuesRead } from "../expressions/needs-python.ts";
-import type { LazyRunner } from "../jobs/run-rows.ts";
+import type { LazyRunner } from "../jobs/fills/run-rows.ts";
 import { arrayText, fromSqlText } from "../kinds/values.ts";
 import type { SqlConnection, UdfGraph, UdfResult } from "../ports.ts";
 import { SqlError } from "../ports.ts";

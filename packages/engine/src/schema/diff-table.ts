@@ -1,6 +1,6 @@
 import type { ManifestColumn, ManifestTable } from "@appdb/contract/manifest";
+import { changedQueries } from "../bound-queries/column-queries.ts";
 import type { CatalogColumn, CatalogIndex, CatalogTable } from "../catalog/catalog.ts";
-import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameExpr, isSameJson, isSameText, isSameType } from "../catalog/compare.ts";
 import { hiddenIn, indexOfHiddenColumn, retiredIndexes } from "../catalog/hidden-columns.ts";
 import {

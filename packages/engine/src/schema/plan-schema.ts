@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { PlanOp, SchemaPlan, StaleColumn, TablePlan } from "@appdb/contract/plan";
+import { withQueries } from "../bound-queries/column-queries.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
-import { withQueries } from "../catalog/column-queries.ts";
 import { nameHidden, shownColumn } from "../catalog/hidden-columns.ts";
 import { type Match, matchNames } from "../catalog/match-names.ts";
 import { declaredIndexes, type SchemaOperation } from "../catalog/operations.ts";

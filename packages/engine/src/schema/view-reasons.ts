@@ -1,7 +1,7 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { PlanOp } from "@appdb/contract/plan";
+import { changedQueries } from "../bound-queries/column-queries.ts";
 import type { CatalogTable } from "../catalog/catalog.ts";
-import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameExpr, isSameJson } from "../catalog/compare.ts";
 import { guardOf } from "../catalog/guards.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";

@@ -10,7 +10,7 @@ import { moveTable } from "../catalog/ddl.ts";
 import { deleteFolder, listFolders, storeFolder } from "../catalog/folders.ts";
 import { loadCatalog } from "../catalog/load-catalog.ts";
 import { checkTables } from "../endpoints/check-manifest.ts";
-import { afterUndo, isBeingUndone } from "../jobs/wait-for-undo.ts";
+import { afterUndo, isBeingUndone } from "../jobs/previous-values/wait-for-undo.ts";
 import type { SqlConnection } from "../ports.ts";
 import { SqlError } from "../ports.ts";
 import { type ApplyDeps, applyOnce, changeWhenFree } from "../schema/apply-schema.ts";

@@ -1,7 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestTable } from "@appdb/contract/manifest";
-import { expressionsOf } from "../catalog/bind-query.ts";
+import { expressionsOf } from "../bound-queries/bind-query.ts";
 import type { Catalog, CatalogTable } from "../catalog/catalog.ts";
 import { viewOfRows } from "../catalog/sql-names.ts";
 import { referencedColumns } from "../expressions/needs-python.ts";

@@ -3,8 +3,8 @@ import type { Manifest, ManifestColumn, ManifestTable } from "@appdb/contract/ma
 import { parseTablePath, type TablePath } from "@appdb/contract/names";
 import { displayType } from "@appdb/contract/types";
 import { VERSION } from "@appdb/contract/version";
+import { queriesOf } from "../bound-queries/column-queries.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { queriesOf } from "../catalog/column-queries.ts";
 import { isSameType } from "../catalog/compare.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 import { folderSchema } from "../target.ts";

@@ -1,6 +1,6 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestQuery } from "@appdb/contract/manifest";
-import { expressionsOf, mapExpressions } from "../catalog/bind-query.ts";
+import { expressionsOf, mapExpressions } from "../bound-queries/bind-query.ts";
 import { mapParts, visit } from "../expressions/tree.ts";
 import { BOOL_TYPE, UUID_TYPE } from "../kinds/kinds.ts";
 import { BASE_ROW } from "./lower-iterators.ts";

@@ -1,8 +1,8 @@
 import { appError } from "@appdb/contract/errors";
 import { HOSTED_SCHEME } from "@appdb/contract/names";
 import { displayType } from "@appdb/contract/types";
+import { changedQueries } from "../bound-queries/column-queries.ts";
 import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { changedQueries } from "../catalog/column-queries.ts";
 import { isSameType } from "../catalog/compare.ts";
 import { columnLabel, viewOfRows } from "../catalog/sql-names.ts";
 import { computedClosure } from "../compute/plan-compute.ts";

@@ -44,6 +44,13 @@ export const TABLE = {
   placeholder: "TABLE",
   parse: text,
 } as const;
+
+export const TABLE_AND_KEY = {
+  brief: "The table, then the values of the key: main/docs 42",
+  placeholder: "TABLE KEY",
+  parse: text,
+} as const;
+
 export const COLUMNS_FLAG = {
   kind: "parsed",
   parse: text,

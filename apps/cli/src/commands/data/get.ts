@@ -3,8 +3,7 @@ import type { DataTable } from "@appdb/contract/routes/data-api";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { cellText } from "../../output/cell-text.ts";
 import { alignColumns } from "../../output/columns.ts";
-import { text } from "../parameters.ts";
-import { COLUMNS_FLAG, chosenColumns, openTable, readRow, withColumns } from "./data-target.ts";
+import { COLUMNS_FLAG, chosenColumns, openTable, readRow, TABLE_AND_KEY, withColumns } from "./data-target.ts";
 
 interface Flags extends JsonFlag {
   readonly columns?: string;
@@ -25,11 +24,7 @@ export const get = defineCommand<Flags, [path: string, ...key: string[]], Found 
   parameters: {
     positional: {
       kind: "array",
-      parameter: {
-        brief: "The table, then the values of the key: main/docs 42",
-        placeholder: "TABLE KEY",
-        parse: text,
-      },
+      parameter: TABLE_AND_KEY,
       minimum: 2,
     },
     flags: { columns: COLUMNS_FLAG },

@@ -14,6 +14,7 @@ import {
   keysOf,
   ON_ERROR_FLAG,
   openTable,
+  TABLE_AND_KEY,
   WHERE_FLAG,
   whileWorking,
 } from "./data-target.ts";
@@ -40,11 +41,7 @@ export const update = defineCommand<Flags, [path: string, ...key: string[]], Upd
   parameters: {
     positional: {
       kind: "array",
-      parameter: {
-        brief: "The table, then the values of the key: main/docs 42",
-        placeholder: "TABLE KEY",
-        parse: text,
-      },
+      parameter: TABLE_AND_KEY,
       minimum: 1,
     },
     flags: {

@@ -1,6 +1,6 @@
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
-import { type ExampleResult, writeExample } from "../../project/write-example.ts";
+import { type ExampleResult, renderExample, writeExample } from "../../project/write-example.ts";
 import { text } from "../parameters.ts";
 
 interface Flags extends JsonFlag {
@@ -27,13 +27,5 @@ export const example = defineCommand<Flags, [], ExampleResult>({
     const again = commandLine(["service", "example", "--out", flags.out ?? "", "-f"]);
     return writeExample(exampleText("quickstart"), { cwd: ctx.cwd, out: flags.out, force: flags.force, again });
   },
-  render: (result, out, flags) => {
-    if (result.file === null) {
-      out.line(result.text.trimEnd());
-      return;
-    }
-    out.line(`wrote ${flags.out}`);
-    out.line();
-    out.line(`Next: ${commandLine(["schema", "update", flags.out, "main"])}`);
-  },
+  render: (result, out, flags) => renderExample(result, out, flags.out),
 });

@@ -169,6 +169,13 @@ describe("a request", () => {
         { kind: "database.delete", state: "pending" },
       ],
       jobs: 1,
+      events: [
+        "database.start pending",
+        "operation.cancel succeeded",
+        "database.stop pending",
+        "operation.cancel succeeded",
+        "database.delete pending",
+      ],
     });
   });
 

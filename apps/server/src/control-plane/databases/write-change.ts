@@ -1,10 +1,10 @@
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { DatabaseChange, DatabaseState } from "@appdb/contract/routes/control-databases";
 import { type RawBuilder, sql } from "kysely";
-import { actorOf, doneBy, type RecordEvent } from "../../audit/event.ts";
+import { actorOf, type RecordEvent } from "../../audit/event.ts";
 import type { DesiredDatabase } from "../../database/desired.ts";
 import type { Tx } from "../../database/pool.ts";
-import { startOperation } from "../../operations/run-operation.ts";
+import { replaceOpen, startOperation } from "../../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
 import type { Caller } from "../keys/create-key.ts";
 import { type DatabaseRow, findDatabase } from "./databases-store.ts";
@@ -38,9 +38,8 @@ export async function writeChange(
   row: Pick<DatabaseRow, "id" | "name">,
   change: WrittenChange,
 ): Promise<DatabaseChange> {
-  const { tx, recordEvent } = deps;
-  const cancelled = await cancelOpen(tx, row.id);
-  await tx
+  await replaceOpen(deps, { database_id: row.id }, caller, change.kind);
+  await deps.tx
     .updateTable("control.databases")
     .set({
       generation: sql<number>`generation + 1`,
@@ -51,15 +50,6 @@ export async function writeChange(
     })
     .where("id", "=", row.id)
     .execute();
-  for (const { id, kind, target } of cancelled) {
-    await recordEvent(tx, {
-      action: "operation.cancel",
-      target,
-      ...doneBy(caller),
-      operation_id: id,
-      detail: { kind, instead: change.kind },
-    });
-  }
   return await beginWork(deps, caller, row, change);
 }
 
@@ -109,15 +99,4 @@ export async function nothingToDo(
   name: string,
 ): Promise<DatabaseChange> {
   return { database: await findDatabase(tx, org, name), operation: null };
-}
-
-async function cancelOpen(tx: Tx, databaseId: string) {
-  return await tx
-    .updateTable("control.operations")
-    .set({ state: "cancelled", ended_at: sql<Date>`now()` })
-    .where("database_id", "=", databaseId)
-    .where("service_id", "is", null)
-    .where("state", "in", ["pending", "running"])
-    .returning(["id", "kind", "target"])
-    .execute();
 }

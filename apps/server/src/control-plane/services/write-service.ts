@@ -1,10 +1,10 @@
 import { serviceUriOf } from "@appdb/contract/control/resource-names";
 import type { ServiceState } from "@appdb/contract/routes/control-services";
 import { sql } from "kysely";
-import { actorOf, doneBy, type RecordEvent } from "../../audit/event.ts";
+import { actorOf, type RecordEvent } from "../../audit/event.ts";
 import type { Tx } from "../../database/pool.ts";
 import type { DesiredService } from "../../database/service-tables.ts";
-import { startOperation } from "../../operations/run-operation.ts";
+import { replaceOpen, startOperation } from "../../operations/run-operation.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
 import type { Caller } from "../keys/create-key.ts";
 
@@ -49,9 +49,8 @@ export async function writeService(
   service: NamedService,
   change: WrittenServiceChange,
 ): Promise<BegunOperation> {
-  const { tx, recordEvent } = deps;
-  const cancelled = await cancelOpen(tx, service.id);
-  await tx
+  await replaceOpen(deps, { service_id: service.id }, caller, change.kind);
+  await deps.tx
     .updateTable("control.services")
     .set({
       generation: sql<number>`generation + 1`,
@@ -63,15 +62,6 @@ export async function writeService(
     })
     .where("id", "=", service.id)
     .execute();
-  for (const { id, kind, target } of cancelled) {
-    await recordEvent(tx, {
-      action: "operation.cancel",
-      target,
-      ...doneBy(caller),
-      operation_id: id,
-      detail: { kind, instead: change.kind },
-    });
-  }
   return await beginWork(deps, caller, service, change);
 }
 
@@ -97,14 +87,4 @@ export async function beginWork(
   });
   if (id === undefined) throw new Error("A locked service has an unexpected operation.");
   return { id, kind };
-}
-
-async function cancelOpen(tx: Tx, serviceId: string) {
-  return await tx
-    .updateTable("control.operations")
-    .set({ state: "cancelled", ended_at: sql<Date>`now()` })
-    .where("service_id", "=", serviceId)
-    .where("state", "in", ["pending", "running"])
-    .returning(["id", "kind", "target"])
-    .execute();
 }

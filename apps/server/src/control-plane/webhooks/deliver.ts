@@ -1,7 +1,7 @@
 import { performance } from "node:perf_hooks";
 import type { Logger } from "@appdb/engine/ports";
 import { sql } from "kysely";
-import type { RecordEvent } from "../../audit/event.ts";
+import { BY_SYSTEM, type RecordEvent } from "../../audit/event.ts";
 import { MAX_FAILURES, WEBHOOKS_AT_ONCE } from "../../audit/webhook-limits.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { enqueueDeliveries } from "../../queue/jobs.ts";
@@ -116,10 +116,7 @@ async function recordResult(deps: DeliverDeps, { attempts, id, webhook }: Waitin
       action: "webhook.pause",
       target: webhook.id,
       org_id: webhook.org_id,
-      actor: "system",
-      principal: undefined,
-      ip_address: null,
-      client: null,
+      ...BY_SYSTEM,
       outcome: "succeeded",
       detail: { origin: new URL(webhook.url).origin, failures, last_error: error },
     });

@@ -2,7 +2,7 @@ import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import type { Registry } from "prom-client";
-import type { RecordEvent } from "../../audit/event.ts";
+import { BY_SYSTEM, type RecordEvent } from "../../audit/event.ts";
 import type { Notifications } from "../../database/notifications.ts";
 import type { HealthProblem } from "../../health/problems.ts";
 import type { RoutedDatabase, RoutingTable } from "../routing/routing-table.ts";
@@ -162,10 +162,7 @@ export async function startCertificates(deps: CertificatesDeps): Promise<Certifi
           action: "certificate.failed",
           target: databaseUriOf(database.organization, database.name),
           org_id: needed.org_id,
-          actor: "system",
-          principal: undefined,
-          ip_address: null,
-          client: null,
+          ...BY_SYSTEM,
           outcome: "failed",
           detail: { host, reason: shownReason },
         });

@@ -1,7 +1,7 @@
 import { nextDatabaseState } from "@appdb/contract/control/database-states";
 import { databaseUriOf } from "@appdb/contract/control/resource-names";
 import type { Logger } from "@appdb/engine/ports";
-import type { RecordEvent } from "../../audit/event.ts";
+import { BY_SYSTEM, type RecordEvent } from "../../audit/event.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { startOperation } from "../../operations/run-operation.ts";
 import { enqueueReconcileDatabase } from "../../queue/jobs.ts";
@@ -138,10 +138,7 @@ async function wakeDatabase({ db, recordEvent }: WakingDeps, { id, organization 
         kind: "database.start",
         target: databaseUriOf(organization, row.name),
         is_cancellable: false,
-        actor: "system",
-        principal: undefined,
-        ip_address: null,
-        client: null,
+        ...BY_SYSTEM,
         detail: "woken by a request",
       },
     );

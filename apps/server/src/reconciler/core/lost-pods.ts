@@ -3,6 +3,7 @@ import { VERSION } from "@appdb/contract/version";
 import type { ProbeAnswer } from "@appdb/pods/driver/pod-keeper";
 import { LINK_VERSIONS } from "@appdb/pods/link/link";
 import { sql } from "kysely";
+import { BY_SYSTEM } from "../../audit/event.ts";
 import type { Tx } from "../../database/pool.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";
@@ -200,11 +201,8 @@ async function recordLossWhileServing<S extends Snapshot, Event extends string>(
     await recordEvent(tx, {
       action: event === "lost" ? `${resource.kind}.lost` : `${resource.kind}.fail`,
       target: uri,
-      actor: "system",
       org_id: row.org_id,
-      principal: undefined,
-      ip_address: null,
-      client: null,
+      ...BY_SYSTEM,
       outcome: "failed",
       detail: { reason: change.reason },
     });

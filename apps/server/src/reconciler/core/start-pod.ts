@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { describeExit } from "@appdb/pods/driver/loss-policy";
 import type { PodDriver, PodSpec, PodStatus } from "@appdb/pods/driver/pod-driver";
+import { BY_SYSTEM } from "../../audit/event.ts";
 import type { Tx } from "../../database/pool.ts";
 import { logOf } from "../../pods/service-paths.ts";
 import { type PodToKeep, upsertPodRow } from "./pod-rows.ts";
@@ -118,10 +119,7 @@ export async function recordRecovery(
     action: `${kind}.recover`,
     target: uri,
     org_id: row.org_id,
-    actor: "system",
-    principal: undefined,
-    ip_address: null,
-    client: null,
+    ...BY_SYSTEM,
     outcome: "succeeded",
   });
 }

@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import { BY_SYSTEM } from "../../audit/event.ts";
 import { endOperation } from "../../operations/run-operation.ts";
 import type { Outcome } from "../core/create-reconciler.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
@@ -41,10 +42,7 @@ export async function removeDatabase(deps: ReconcileDeps, snapshot: DatabaseSnap
       action: "database.purge",
       target: snapshot.uri,
       org_id: row.org_id,
-      actor: "system",
-      principal: undefined,
-      ip_address: null,
-      client: null,
+      ...BY_SYSTEM,
       outcome: "succeeded",
       detail: {},
     });

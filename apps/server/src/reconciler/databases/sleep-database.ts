@@ -1,3 +1,4 @@
+import { BY_SYSTEM } from "../../audit/event.ts";
 import type { DatabaseRow } from "../../control-plane/databases/databases-store.ts";
 import { requestState } from "../../control-plane/databases/state.ts";
 import { startOperation } from "../../operations/run-operation.ts";
@@ -37,10 +38,7 @@ export async function sleepDatabase(
         kind: "database.stop",
         target: database.uri,
         is_cancellable: false,
-        actor: "system",
-        principal: undefined,
-        ip_address: null,
-        client: null,
+        ...BY_SYSTEM,
         detail: `it was idle for ${row.desired.settings.sleep_after}`,
       },
     );

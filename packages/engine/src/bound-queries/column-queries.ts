@@ -1,10 +1,10 @@
 import type { Expr } from "@appdb/contract/expressions";
 import type { Manifest, ManifestColumn, ManifestQuery } from "@appdb/contract/manifest";
+import type { CatalogColumn } from "../catalog/catalog.ts";
+import { canonicalJson, normalizeExpr } from "../catalog/compare.ts";
 import { udfsOf } from "../expressions/needs-python.ts";
 import { visit } from "../expressions/tree.ts";
 import { expressionsOf, mapExpressions } from "./bind-query.ts";
-import type { CatalogColumn } from "./catalog.ts";
-import { canonicalJson, normalizeExpr } from "./compare.ts";
 
 type Computed = NonNullable<CatalogColumn["computed"]>;
 

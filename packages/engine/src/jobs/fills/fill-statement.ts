@@ -1,9 +1,9 @@
 import type { ColumnType } from "@appdb/contract/types";
-import type { CatalogTable } from "../catalog/catalog.ts";
-import type { SqlStep } from "../compute/plan-compute.ts";
-import { kindOf } from "../kinds/kinds.ts";
-import { fromTransport, transportType } from "../kinds/storage-type.ts";
-import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
+import type { CatalogTable } from "../../catalog/catalog.ts";
+import type { SqlStep } from "../../compute/plan-compute.ts";
+import { kindOf } from "../../kinds/kinds.ts";
+import { fromTransport, transportType } from "../../kinds/storage-type.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../../sql/quote.ts";
 import type { KeptValue } from "./kept-values.ts";
 
 /**

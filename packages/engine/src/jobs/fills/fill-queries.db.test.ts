@@ -1,6 +1,6 @@
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { startRecompute } from "./plan-recompute.ts";
+import { startRecompute } from "../plan-recompute.ts";
 
 /** Columns that use queries, computed for existing rows with real PostgreSQL and real workers. */
 const APP = `

@@ -2,8 +2,8 @@ import type { Expr } from "@appdb/contract/expressions";
 import type { ManifestParameter, ManifestQuery } from "@appdb/contract/manifest";
 import type { Query } from "@appdb/contract/query";
 import type { ColumnType } from "@appdb/contract/types";
+import type { CatalogTable } from "../catalog/catalog.ts";
 import { mapParts, visit } from "../expressions/tree.ts";
-import type { CatalogTable } from "./catalog.ts";
 import type { AskedSimilarity, Similarity } from "./similarities.ts";
 
 /**

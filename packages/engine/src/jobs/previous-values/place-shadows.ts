@@ -1,17 +1,17 @@
-import type { CatalogTable } from "../catalog/catalog.ts";
-import { deleteColumn, deleteIndex, markBuilding, storeExpression, storeType } from "../catalog/catalog-store.ts";
-import * as ddl from "../catalog/ddl.ts";
-import { loadDefinitions } from "../catalog/load-catalog.ts";
-import { columnsIn } from "../catalog/operations.ts";
-import { isRetyped, SHADOWS, type Shadow, settledTable, shadowsOf } from "../catalog/shadow-columns.ts";
-import { type SqlConnection, SqlError } from "../ports.ts";
-import { quoteIdent, quoteLiteral, quoteTable } from "../sql/quote.ts";
-import { followDroppedColumns, followMakers } from "../views/row-triggers.ts";
-import { placeDefinitions } from "../views/view-store.ts";
-import { type AtOnce, type FillOptions, planFill } from "./fill-plan.ts";
-import { inScope, isPending, type RowScope } from "./fill-statement.ts";
-import type { JobDeps } from "./job-deps.ts";
-import { addRows, type Job } from "./job-store.ts";
+import type { CatalogTable } from "../../catalog/catalog.ts";
+import { deleteColumn, deleteIndex, markBuilding, storeExpression, storeType } from "../../catalog/catalog-store.ts";
+import * as ddl from "../../catalog/ddl.ts";
+import { loadDefinitions } from "../../catalog/load-catalog.ts";
+import { columnsIn } from "../../catalog/operations.ts";
+import { isRetyped, SHADOWS, type Shadow, settledTable, shadowsOf } from "../../catalog/shadow-columns.ts";
+import { type SqlConnection, SqlError } from "../../ports.ts";
+import { quoteIdent, quoteLiteral, quoteTable } from "../../sql/quote.ts";
+import { followDroppedColumns, followMakers } from "../../views/row-triggers.ts";
+import { placeDefinitions } from "../../views/view-store.ts";
+import { type AtOnce, type FillOptions, planFill } from "../fills/fill-plan.ts";
+import { inScope, isPending, type RowScope } from "../fills/fill-statement.ts";
+import type { JobDeps } from "../job-deps.ts";
+import { addRows, type Job } from "../job-store.ts";
 import { whenTableIsFree } from "./open-shadows.ts";
 
 /** What a job has put in place. */

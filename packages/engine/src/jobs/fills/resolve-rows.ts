@@ -1,7 +1,7 @@
 import type { EngineValue } from "@appdb/contract/types";
-import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../compute/cell-errors.ts";
-import { planPython } from "../compute/plan-compute.ts";
-import type { UdfError, UdfGraph } from "../ports.ts";
+import { type CellErrors, isOfApplication, ownErrors, spreadErrors } from "../../compute/cell-errors.ts";
+import { planPython } from "../../compute/plan-compute.ts";
+import type { UdfError, UdfGraph } from "../../ports.ts";
 import { type FillContext, RowFailed } from "./fill-context.ts";
 import type { Fill, FillMode } from "./fill-plan.ts";
 import { selectRows } from "./fill-statement.ts";

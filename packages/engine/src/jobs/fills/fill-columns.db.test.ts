@@ -3,9 +3,9 @@ import { eventually } from "@appdb/testkit/eventually";
 import { docs, excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aComputed, call, col, lit } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
-import { startRecompute } from "./plan-recompute.ts";
-import { runJobs } from "./run-jobs.ts";
-import { watchJobs } from "./watch-jobs.ts";
+import { startRecompute } from "../plan-recompute.ts";
+import { runJobs } from "../run-jobs.ts";
+import { watchJobs } from "../watch-jobs.ts";
 
 const { execute, rows, catalog, apply, insertDocs, insertPending, deps, finish, isInAgreement, transaction } =
   useJobsBench();

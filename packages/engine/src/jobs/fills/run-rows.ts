@@ -1,17 +1,17 @@
 import { appError } from "@appdb/contract/errors";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
-import { functionsReadBy } from "../catalog/column-queries.ts";
-import { runWhole } from "../compute/batch-results.ts";
-import type { CellError, CellErrors } from "../compute/cell-errors.ts";
-import { withJsonChecks } from "../compute/checked-runner.ts";
-import { withMadeRows } from "../compute/rows-runner.ts";
-import { compileJsonChecks } from "../kinds/json-checks.ts";
-import { kindOf } from "../kinds/kinds.ts";
-import type { SqlResult, UdfBatch, UdfGraph, UdfRunner } from "../ports.ts";
+import { functionsReadBy } from "../../bound-queries/column-queries.ts";
+import { runWhole } from "../../compute/batch-results.ts";
+import type { CellError, CellErrors } from "../../compute/cell-errors.ts";
+import { withJsonChecks } from "../../compute/checked-runner.ts";
+import { withMadeRows } from "../../compute/rows-runner.ts";
+import { compileJsonChecks } from "../../kinds/json-checks.ts";
+import { kindOf } from "../../kinds/kinds.ts";
+import type { SqlResult, UdfBatch, UdfGraph, UdfRunner } from "../../ports.ts";
+import type { JobDeps } from "../job-deps.ts";
 import { type ComputedHere, createJobQueries } from "./answer-queries.ts";
 import type { FillContext } from "./fill-context.ts";
 import { isListedUnchanged } from "./fill-statement.ts";
-import type { JobDeps } from "./job-deps.ts";
 
 /** Rows as read, column by column. `rowVersions` show whether they are unchanged when their values are written. */
 export interface StoredRows {

@@ -24,9 +24,9 @@ import { createFileSpool } from "@appdb/system/files/file-spool";
 import { emptyManifest } from "../code/local-manifests.ts";
 import type { ProgramCode } from "../code/program-code.ts";
 import type { RuntimeStore } from "../code/runtime-store.ts";
+import { collectHourly } from "../databases/collect-hourly.ts";
+import { LazyWorkers } from "../databases/lazy-workers.ts";
 import { mediaDeps, openMedia } from "../media/open-media.ts";
-import { collectHourly } from "./collect-hourly.ts";
-import { LazyWorkers } from "./lazy-workers.ts";
 import { outputsOf, TableComputes } from "./table-computes.ts";
 
 /** Releases resources, above all Python processes, after this time without rows. */

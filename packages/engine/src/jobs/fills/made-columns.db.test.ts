@@ -1,7 +1,7 @@
 import { openTestApplication, type TestApplication } from "@appdb/testkit/test-application";
 import { afterEach, expect, test } from "vitest";
-import { listJobs } from "../background/list-jobs.ts";
-import { startRecompute } from "./plan-recompute.ts";
+import { listJobs } from "../../background/list-jobs.ts";
+import { startRecompute } from "../plan-recompute.ts";
 
 const appWith = ({ bad = "none", mark = "!", part = "text.split()" } = {}) => `
 from typing import Iterator, TypedDict

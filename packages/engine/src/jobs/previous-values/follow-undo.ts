@@ -1,6 +1,6 @@
-import type { SqlConnection } from "../ports.ts";
-import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import { undoTable } from "./sql-names.ts";
+import { undoTable } from "../../catalog/sql-names.ts";
+import type { SqlConnection } from "../../ports.ts";
+import { quoteIdent, quoteTable } from "../../sql/quote.ts";
 
 /**
  * A recompute that may have to restore previous values tracks each row by its last writer transaction (`xmin`). It

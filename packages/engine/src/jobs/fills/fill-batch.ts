@@ -1,11 +1,11 @@
-import { JSON_TYPE } from "../kinds/kinds.ts";
-import { columnText } from "../kinds/values.ts";
-import type { SqlConnection } from "../ports.ts";
+import { JSON_TYPE } from "../../kinds/kinds.ts";
+import { columnText } from "../../kinds/values.ts";
+import type { SqlConnection } from "../../ports.ts";
+import { advanceJob } from "../job-store.ts";
 import type { FillContext } from "./fill-context.ts";
 import { JobLost } from "./fill-context.ts";
 import type { Fill, FillMode } from "./fill-plan.ts";
 import { BY_KEY, changedRows } from "./fill-statement.ts";
-import { advanceJob } from "./job-store.ts";
 import { type ReadyRows, resolveRows, withoutRows } from "./resolve-rows.ts";
 import { NO_RESULTS, type RowResults, readStoredRows, runAll, type StoredRows } from "./run-rows.ts";
 

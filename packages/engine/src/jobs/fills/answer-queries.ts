@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, appError } from "@appdb/contract/errors";
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
-import type { Catalog, CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { columnPath } from "../catalog/sql-names.ts";
-import { runRowWise } from "../compute/batch-results.ts";
-import type { QueryAnswerer, SqlPool, UdfRunner } from "../ports.ts";
-import { OpenQueries } from "../queries/open-queries.ts";
-import type { QueryLimits } from "../sql/query-limits.ts";
+import type { Catalog, CatalogColumn, CatalogTable } from "../../catalog/catalog.ts";
+import { columnPath } from "../../catalog/sql-names.ts";
+import { runRowWise } from "../../compute/batch-results.ts";
+import type { QueryAnswerer, SqlPool, UdfRunner } from "../../ports.ts";
+import { OpenQueries } from "../../queries/open-queries.ts";
+import type { QueryLimits } from "../../sql/query-limits.ts";
 
 /** Columns that are computed for rows, and the tools to compute them. */
 export interface ComputedHere {

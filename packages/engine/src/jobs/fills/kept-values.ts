@@ -1,13 +1,13 @@
 import type { Expr } from "@appdb/contract/expressions";
-import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { changedQueries } from "../catalog/column-queries.ts";
-import { isSameExpr } from "../catalog/compare.ts";
-import { guardOf } from "../catalog/guards.ts";
-import { isRetyped, overColumns, type Shadow, shadowsOf } from "../catalog/shadow-columns.ts";
-import { compileSql, ROW_COLUMNS } from "../expressions/compile-sql.ts";
-import { referencedColumns } from "../expressions/needs-python.ts";
-import { BOOL_TYPE } from "../kinds/kinds.ts";
-import { quoteIdent } from "../sql/quote.ts";
+import { changedQueries } from "../../bound-queries/column-queries.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/catalog.ts";
+import { isSameExpr } from "../../catalog/compare.ts";
+import { guardOf } from "../../catalog/guards.ts";
+import { isRetyped, overColumns, type Shadow, shadowsOf } from "../../catalog/shadow-columns.ts";
+import { compileSql, ROW_COLUMNS } from "../../expressions/compile-sql.ts";
+import { referencedColumns } from "../../expressions/needs-python.ts";
+import { BOOL_TYPE } from "../../kinds/kinds.ts";
+import { quoteIdent } from "../../sql/quote.ts";
 
 /** A column whose value stays in the rows that were and are in its view. */
 interface Stay extends Shadow {

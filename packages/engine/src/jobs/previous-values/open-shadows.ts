@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { bumpCatalog, insertColumn, lockCatalog } from "../catalog/catalog-store.ts";
-import * as ddl from "../catalog/ddl.ts";
-import { loadDefinitions } from "../catalog/load-catalog.ts";
-import { newShadows, shadowOf } from "../catalog/shadow-columns.ts";
-import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
-import { madeRowsIn } from "../expressions/made-rows.ts";
-import { type SqlConnection, SqlError, type SqlPool } from "../ports.ts";
-import { JobLost } from "./fill-context.ts";
-import type { JobDeps } from "./job-deps.ts";
-import type { Job } from "./job-store.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/catalog.ts";
+import { bumpCatalog, insertColumn, lockCatalog } from "../../catalog/catalog-store.ts";
+import * as ddl from "../../catalog/ddl.ts";
+import { loadDefinitions } from "../../catalog/load-catalog.ts";
+import { newShadows, shadowOf } from "../../catalog/shadow-columns.ts";
+import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../../catalog/table-locks.ts";
+import { madeRowsIn } from "../../expressions/made-rows.ts";
+import { type SqlConnection, SqlError, type SqlPool } from "../../ports.ts";
+import { JobLost } from "../fills/fill-context.ts";
+import type { JobDeps } from "../job-deps.ts";
+import type { Job } from "../job-store.ts";
 
 /**
  * Adds shadows of columns to a table and to the catalog. `gone`: columns to drop when the shadows are in place. Returns

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { SqlConnection } from "../ports.ts";
+import type { SqlConnection } from "../../ports.ts";
 
 const PAUSE_MS = 50;
 

@@ -1,7 +1,7 @@
-import type { UdfError } from "../ports.ts";
+import type { UdfError } from "../../ports.ts";
+import type { JobDeps } from "../job-deps.ts";
+import type { Job } from "../job-store.ts";
 import type { Fill } from "./fill-plan.ts";
-import type { JobDeps } from "./job-deps.ts";
-import type { Job } from "./job-store.ts";
 import type { LazyRunner } from "./run-rows.ts";
 
 /** The job has another owner, or its table has changed. Reading the job again shows what is left to do. */

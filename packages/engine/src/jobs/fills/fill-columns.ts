@@ -1,11 +1,12 @@
-import { loadDefinitions } from "../catalog/load-catalog.ts";
-import { type Clock, SqlError } from "../ports.ts";
+import { loadDefinitions } from "../../catalog/load-catalog.ts";
+import { type Clock, SqlError } from "../../ports.ts";
+import type { JobDeps } from "../job-deps.ts";
+import { type Job, setTotal } from "../job-store.ts";
+import { openUndoLog } from "../previous-values/undo-log.ts";
 import { readAgain, storeRows } from "./fill-batch.ts";
 import { type FillContext, JobLost } from "./fill-context.ts";
 import { type Fill, type FillMode, type FillOptions, planFill } from "./fill-plan.ts";
 import { countRows } from "./fill-statement.ts";
-import type { JobDeps } from "./job-deps.ts";
-import { type Job, setTotal } from "./job-store.ts";
 import {
   createLazyRunner,
   NO_RESULTS,
@@ -16,7 +17,6 @@ import {
   sliceResults,
   sliceRows,
 } from "./run-rows.ts";
-import { openUndoLog } from "./undo-log.ts";
 
 /** Target duration of a batch. A slow function must not delay finished rows or the shown progress. */
 const AIM_MS = 300;

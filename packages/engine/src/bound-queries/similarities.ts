@@ -1,15 +1,15 @@
 import { appError } from "@appdb/contract/errors";
 import type { Expr, VectorMetric } from "@appdb/contract/expressions";
 import type { ColumnType } from "@appdb/contract/types";
+import type { CatalogIndex } from "../catalog/catalog.ts";
+import { vectorOf } from "../catalog/ddl.ts";
+import { guardOf } from "../catalog/guards.ts";
+import { columnPath } from "../catalog/sql-names.ts";
 import { mapParts } from "../expressions/tree.ts";
 import { kindOf } from "../kinds/kinds.ts";
 import type { ParameterList } from "../kinds/parameter-list.ts";
 import { quoteIdent } from "../sql/quote.ts";
 import type { BoundTable } from "./bind-query.ts";
-import type { CatalogIndex } from "./catalog.ts";
-import { vectorOf } from "./ddl.ts";
-import { guardOf } from "./guards.ts";
-import { columnPath } from "./sql-names.ts";
 
 /** A `similarity` node of a query. A column with the flat name `name` replaces it in the query's expressions. */
 export interface AskedSimilarity {

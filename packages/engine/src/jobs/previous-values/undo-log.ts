@@ -1,11 +1,11 @@
-import type { CatalogColumn, CatalogTable } from "../catalog/catalog.ts";
-import { loadDefinitions } from "../catalog/load-catalog.ts";
-import { undoTable } from "../catalog/sql-names.ts";
-import type { SqlConnection, SqlPool } from "../ports.ts";
-import { quoteIdent, quoteTable } from "../sql/quote.ts";
-import type { Fill } from "./fill-plan.ts";
-import { BY_KEY } from "./fill-statement.ts";
-import type { Job } from "./job-store.ts";
+import type { CatalogColumn, CatalogTable } from "../../catalog/catalog.ts";
+import { loadDefinitions } from "../../catalog/load-catalog.ts";
+import { undoTable } from "../../catalog/sql-names.ts";
+import type { SqlConnection, SqlPool } from "../../ports.ts";
+import { quoteIdent, quoteTable } from "../../sql/quote.ts";
+import type { Fill } from "../fills/fill-plan.ts";
+import { BY_KEY } from "../fills/fill-statement.ts";
+import type { Job } from "../job-store.ts";
 
 /**
  * Previous values of a job that recomputes existing columns and must leave no changes when it fails. Each batch copies

@@ -1,12 +1,12 @@
-import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../catalog/catalog.ts";
-import { shadowedName } from "../catalog/shadow-columns.ts";
-import { undoTable } from "../catalog/sql-names.ts";
-import { planCompute, planPython, type SqlStep } from "../compute/plan-compute.ts";
-import { valuesRead } from "../expressions/needs-python.ts";
-import type { UdfGraph } from "../ports.ts";
-import { quoteLiteral } from "../sql/quote.ts";
+import type { Catalog, CatalogColumn, CatalogFunction, CatalogTable } from "../../catalog/catalog.ts";
+import { shadowedName } from "../../catalog/shadow-columns.ts";
+import { undoTable } from "../../catalog/sql-names.ts";
+import { planCompute, planPython, type SqlStep } from "../../compute/plan-compute.ts";
+import { valuesRead } from "../../expressions/needs-python.ts";
+import type { UdfGraph } from "../../ports.ts";
+import { quoteLiteral } from "../../sql/quote.ts";
+import type { Job } from "../job-store.ts";
 import { type RowScope, selectRows, type UndoShape, updateRows } from "./fill-statement.ts";
-import type { Job } from "./job-store.ts";
 import { type KeptValue, keptValues } from "./kept-values.ts";
 
 /** The computation of a batch: the graph in Python, then the SQL steps while the rows are written. */

@@ -3,8 +3,8 @@ import { eventually } from "@appdb/testkit/eventually";
 import { excerptColumn, fakeWorkers, upperColumn, useJobsBench } from "@appdb/testkit/jobs-bench";
 import { aColumn, aComputed, aFunction, aManifest, aTable, col, udf } from "@appdb/testkit/manifest-builder";
 import { beforeEach, expect, test } from "vitest";
-import { startRecompute } from "./plan-recompute.ts";
-import { runJobs } from "./run-jobs.ts";
+import { startRecompute } from "../plan-recompute.ts";
+import { runJobs } from "../run-jobs.ts";
 
 const { rows, apply, execute, insertDocs, deps, finish, transaction } = useJobsBench();
 
