@@ -40,6 +40,11 @@ class Column:
         return f"{self.name}: {self.shown_type()}"
 
 
+def exported_address(cell):
+    """The address of a file that an insert of the same database takes. Older servers give no `uri`."""
+    return cell.get("url") or cell.get("uri") or cell["address"]
+
+
 class Files:
     """The files of results, copied into a temporary folder when they are first read. The folder ends with the process."""
 
@@ -158,7 +163,7 @@ def _cell_decoder(column, files):
     if not column.is_media:
         return decoder(column.type)
     if column.asked == "fileurl":
-        return lambda cell: cell.get("url") or cell["address"]
+        return exported_address
     if column.asked == "localpath":
         return files.path
     kind = column.kind

@@ -1,4 +1,4 @@
-import { type ExactJson, ExactNumber, isArray, isObject, printExact } from "@appdb/contract/clients/exact-json";
+import { type ExactJson, ExactNumber, isArray, printExact } from "@appdb/contract/clients/exact-json";
 import type { DataColumn } from "@appdb/contract/routes/data-api";
 import type { ArrayDtype } from "@appdb/contract/types";
 import type { SchemaElement } from "hyparquet";
@@ -60,7 +60,6 @@ const ELEMENTS = {
 } as const satisfies Readonly<Record<ArrayDtype, Form>>;
 /** `Array[(None, 3), int64]`: the lengths and the elements. */
 const ARRAY = /^Array\[\(([^)]*)\), (\w+)\]/;
-const MEDIA = /^(?:Image|Video|Audio|Document)\b/;
 
 /** The column of a file for a column of a table. */
 export function parquetColumn({ name, type }: DataColumn): ParquetColumn {
@@ -71,7 +70,6 @@ export function parquetColumn({ name, type }: DataColumn): ParquetColumn {
     const form = Object.hasOwn(ELEMENTS, dtype) ? ELEMENTS[dtype as ArrayDtype] : TEXT;
     return { name, elements: listElements(name, depth, form.leaf), value: (cell) => nested(cell, form) };
   }
-  if (MEDIA.test(type)) return { name, elements: [{ name, ...optional(UTF8) }], value: addressOf };
   const { leaf, value } = FORMS[/^\w+/.exec(type)?.[0] ?? ""] ?? TEXT;
   return { name, elements: [{ name, ...optional(leaf) }], value };
 }
@@ -92,12 +90,6 @@ function optional(leaf: Leaf) {
 
 function nested(cell: ExactJson, form: Form): unknown {
   return isArray(cell) ? cell.map((item) => nested(item, form)) : form.value(cell);
-}
-
-/** The address of a cell's file. */
-function addressOf(cell: ExactJson): unknown {
-  if (!isObject(cell)) return TEXT.value(cell);
-  return String(cell.get("url") ?? cell.get("address") ?? "");
 }
 
 function digits(cell: ExactJson): string {

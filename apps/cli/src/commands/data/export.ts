@@ -7,6 +7,7 @@ import type { DataTable } from "@appdb/contract/routes/data-api";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
 import { csvLine } from "../../output/csv.ts";
+import { withAddresses } from "../../row-files/file-addresses.ts";
 import { OutputFile } from "../../row-files/open-output.ts";
 import { parquetColumn } from "../../row-files/parquet-columns.ts";
 import { text } from "../parameters.ts";
@@ -79,7 +80,9 @@ export const exportRows = defineCommand<Flags, [path: string], Exported | undefi
     }
     const { data, path, text: whole } = await openTable(ctx, named);
     const columns = chosenColumns(await data.table(path), typed, whole);
-    const pages = readPages((cursor) => data.rows(path, { limit: MAX_ROWS, cursor, where, order_by: undefined }));
+    const read = (cursor: string | undefined) =>
+      data.rows(path, { limit: MAX_ROWS, cursor, where, order_by: undefined });
+    const pages = readPages(read, columns);
     const how: Written = { format, separator: extname(out ?? "").toLowerCase() === ".tsv" ? "\t" : "," };
     if (out !== undefined) {
       using file = new OutputFile(resolve(ctx.cwd, out));
@@ -147,12 +150,15 @@ interface Page {
   readonly length: number;
 }
 
-async function* readPages(read: (cursor: string | undefined) => Promise<string>): AsyncGenerator<Page, void> {
+async function* readPages(
+  read: (cursor: string | undefined) => Promise<string>,
+  columns: DataTable["columns"],
+): AsyncGenerator<Page, void> {
   let cursor: string | undefined;
   do {
     const text = await read(cursor);
     const page = readPage(text);
-    yield { rows: page.rows, length: text.length };
+    yield { rows: page.rows.map((row) => withAddresses(row, columns)), length: text.length };
     cursor = page.next ?? undefined;
   } while (cursor !== undefined);
 }

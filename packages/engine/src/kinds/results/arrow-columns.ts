@@ -1,3 +1,4 @@
+import { exportedAddress } from "@appdb/contract/media";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { arrayFromSql } from "../array-sql.ts";
 import { DTYPES, dtypeOf } from "../dtypes.ts";
@@ -33,7 +34,7 @@ export const BYTES: ArrowForm = { sent: () => "bytea", column: () => new TextCol
 export const TEXTS: ArrowForm = { sent: () => "text", column: () => new TextColumn(UTF8, null) };
 export const ADDRESSES: ArrowForm = {
   sent: () => "text",
-  column: (_type, describe) => new TextColumn(UTF8, (cell) => describe(cell).address),
+  column: (_type, describe) => new TextColumn(UTF8, (cell) => exportedAddress(describe(cell))),
 };
 export const TIMESTAMPS: ArrowForm = {
   sent: () => "timestamptz",
