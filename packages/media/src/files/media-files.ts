@@ -353,14 +353,17 @@ export function storeNameOf(address: string): string {
 function otherStore(uri: string, ownUri: string): Error {
   return appError("invalid_request", {
     detail: `${uri} is in the media store of another database.`,
-    hint: `Copy the file to this machine, and then into this database's store: cli media cp FILE ${ownUri}/`,
+    hint: `Copy the file (cli media cp ${uri} FILE), and insert the path of the copy, or put it into this database's store: cli media cp FILE ${ownUri}/`,
   });
 }
 
 function notInStore(uri: string, ownUri: string): Error {
+  const isOfRow = isObjectKey(uri.slice(ownUri.length + 1));
   return appError("invalid_request", {
     detail: `${uri} does not exist.`,
-    hint: `List the files of the store: cli media ls -r ${ownUri}`,
+    hint: isOfRow
+      ? "It is deleted when no row has referred to it for two days. Insert the file again: its path, or an upload."
+      : `List the files of the store: cli media ls -r ${ownUri}`,
   });
 }
 
