@@ -3,6 +3,7 @@
 import os
 import tempfile
 
+from appdb.declare.errors import Error
 from appdb.declare.types import display
 from appdb.kinds import rules
 from appdb.kinds._base import Kind
@@ -151,12 +152,27 @@ def row_decoder(columns, files):
         return None
 
     def decode_rows(rows):
-        for place, decode in changed:
-            for row in rows:
-                if row[place] is not None:
-                    row[place] = decode(row[place])
+        place, row = 0, []
+        try:
+            for place, decode in changed:
+                for row in rows:
+                    if row[place] is not None:
+                        row[place] = decode(row[place])
+        except ValueError as error:
+            raise _outside(columns[place], row[place]) or error from None
 
     return decode_rows
+
+
+def _outside(column, value):
+    """The error of a date or time that Python has not, such as PostgreSQL's infinity; None for another column."""
+    if rules(column.kind).column not in ("days", "micros"):
+        return None
+    return Error(
+        f"The column {column.name} has {value}, which is not a {column.shown_type()}: years are 1 to 9999.",
+        f"Another program wrote it. Find it with cli rows, and replace it: cli update <table> <key> --set {column.name}=<value>",
+        "value_outside_type",
+    )
 
 
 def _cell_decoder(column, files):
