@@ -174,6 +174,9 @@ test.each([
 ])("a %s that Parquet lacks is refused by name: %s", (type, value) => {
   const { value: print } = parquetColumn(dataColumn("made", type));
   expect(() => print(value)).toThrowError(
-    expect.objectContaining({ code: "value_outside_type", message: expect.stringContaining(`made has ${value}, which`) }),
+    expect.objectContaining({
+      code: "value_outside_type",
+      message: expect.stringContaining(`made has ${value}, which`),
+    }),
   );
 });

@@ -23,7 +23,12 @@ export function refuseFalseLiterals(tables: readonly ManifestTable[]): void {
   }
 }
 
-function check({ name: table }: ManifestTable, { name, source }: ManifestColumn, what: string, literal: TypedLiteral): void {
+function check(
+  { name: table }: ManifestTable,
+  { name, source }: ManifestColumn,
+  what: string,
+  literal: TypedLiteral,
+): void {
   const problem = findLiteralProblem(literal);
   if (problem === undefined) return;
   throw appError("app_invalid", {
