@@ -30,6 +30,27 @@ class Note(Base, name="notes"):
     title = db.Column(type=db.String, primary_key=True)
     text: db.Document
 `;
+/** Copies a table by its exports, then prints what the copies hold. */
+const COPY = `import sys
+
+import appdb as db
+from appdb.io import export_csv, export_json
+
+columns = {"title": db.String, "text": db.Document}
+target = sys.argv[1]
+letters = db.create_table(f"{target}/letters", columns, primary_key="title")
+copies = db.create_table(f"{target}/copies", columns, primary_key="title")
+letters.insert(title="First", text="letter.txt")
+export_json(letters, "letters.jsonl")
+export_csv(letters, "letters.csv")
+for file in ("letters.jsonl", "letters.csv"):
+    copies.insert(file)
+    print(open(copies.collect()[0]["text"]).read())
+    copies.delete()
+copies.insert(letters.select(letters.title, text=letters.text.fileurl))
+print(copies.select(copies.text.fileurl).collect()[0]["text"])
+copies.delete()
+`;
 const TIMEOUT = 180_000;
 /** The smallest image: one pixel. */
 const PNG = Buffer.from(
@@ -128,6 +149,37 @@ test("a local file is uploaded by its path, and its address becomes a file of a 
   const { json: stored } = await send(rows, key, "GET");
   expect(stored.rows).toEqual([expect.objectContaining({ title: "First" })]);
   expect(await send(hosted.url + stored.rows[0].text.address, key, "GET")).toMatchObject({ text: "good morning" });
+});
+
+test("exported files are inserted again by the command and the library, in the same database only", {
+  timeout: TIMEOUT,
+}, async () => {
+  writeFile(project, "letter.txt", "good evening");
+  writeFile(project, "copies.py", COPY);
+  const places = [
+    ["main", "mediafs://main/home", "cloud://acme:main"],
+    ["cloud://acme:main", HOME, "main"],
+  ] as const;
+  for (const [target, store] of places) {
+    const python = join(ROOT, ".tools", "bin", "python");
+    const ran = await project.type(`PYTHONPATH='${join(ROOT, "python")}' '${python}' copies.py ${target}`);
+    expect(ran.stdout.split("\n"), ran.stderr).toEqual(
+      expect.arrayContaining(["good evening", expect.stringMatching(`${store}/[0-9a-f]{2}/[0-9a-f]{64}\\.txt$`)]),
+    );
+    for (const ending of ["jsonl", "csv", "parquet"]) {
+      await expectExit(project, 0, "export", `${target}/letters`, "-o", `letters.${ending}`);
+      await expectExit(project, 0, "insert", `${target}/copies`, `letters.${ending}`);
+      expect((await json("get", `${target}/copies`, "First")).text).toMatchObject({ type: "text/plain", bytes: 12 });
+      await expectExit(project, 0, "delete", `${target}/copies`, "First", "-f");
+    }
+  }
+  for (const [target, store, other] of places) {
+    await expectExit(project, 0, "export", `${target}/letters`, "-o", "foreign.jsonl");
+    const refused = await expectProblem(project, 1, "insert", `${other}/copies`, "foreign.jsonl");
+    expect(refused.detail).toContain(store);
+    expect(refused.hint).toMatch(/cli media cp |SERVICE_MEDIA_SOURCES/);
+    expect((await json("count", `${other}/copies`)).count).toBe(0);
+  }
 });
 
 test("a key of a service, another organization and no sign-in are refused with a next step", {

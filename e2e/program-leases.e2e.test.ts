@@ -61,6 +61,26 @@ docs.add_computed_column(loud=loud(docs.body), if_exists="replace")
 print(docs.order_by(docs.id).collect()["loud"])
 `;
 
+const cancelled = (target: string) => `import time
+
+import appdb as db
+
+docs = db.create_table("${target}/slow", {"id": db.Int})
+docs.insert([{"id": id} for id in range(400)])
+
+
+@db.udf
+def slow(number: int) -> int:
+    time.sleep(0.05)
+    return number
+
+
+try:
+    docs.add_computed_column(slow=slow(docs.id))
+except db.Error as error:
+    print(error.code, error.hint)
+`;
+
 /** Runs right after the wake, while the program that has the function only waits. */
 const WOKEN = `import appdb as db
 docs = db.get_table("${MAIN}/docs")
@@ -122,4 +142,25 @@ test.concurrent("a program continues after its database slept", async () => {
   const [output] = await Promise.all([text(child.stdout as Readable), writeFile(project, "woken", "")]);
   expect(output).toBe("['A!']\n['A?', 'B?']\n");
   expect(leases(project)).toEqual([]);
+}, 240_000);
+
+test("a cancelled call names itself and the list of jobs, on local and hosted targets", async () => {
+  await using project = await makeProject("");
+  await startWithAcme(project);
+  await expectExit(project, 0, "daemon", "start");
+  for (const target of ["main", MAIN]) {
+    const printed = runFile(project, "cancelled.py", cancelled(target));
+    await eventually(
+      async () => {
+        const listed = await expectExit(project, 0, "jobs", "list", target, "--json");
+        const [job] = JSON.parse(listed.stdout).jobs as { id: string; state: string }[];
+        expect(job?.state).toBe("running");
+        await expectExit(project, 0, "jobs", "cancel", target, job?.id ?? "");
+      },
+      { timeout_ms: 60_000 },
+    );
+    expect(await printed).toBe(
+      `job_cancelled To run it, make the same call again. See its job: cli jobs list ${target} --all\n`,
+    );
+  }
 }, 240_000);

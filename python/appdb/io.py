@@ -184,12 +184,12 @@ def _csv_cell(value):
 
 def _plain(value):
     """A value that JSON has, a date or a UUID."""
-    from appdb.client.cells import File
+    from appdb.client.cells import File, exported_address
 
     if type(value) is bytes:
         return b2a_base64(value, newline=False).decode()
     if type(value) is File:
-        return value.cell.get("url") or value.cell["address"]
+        return exported_address(value.cell)
     return value.tolist() if hasattr(value, "tolist") else value
 
 

@@ -347,3 +347,12 @@ def test_a_model_that_failed_in_an_earlier_cell_does_not_matter(server):
             number: db.Int = 1 // 0
 
     assert db.get_table("main/docs").columns()
+
+
+@pytest.mark.parametrize(("kind", "value"), [("timestamp", "infinity"), ("date", "-infinity"), ("date", "4000-01-01 BC")])
+def test_a_time_that_python_has_not_is_named(server, docs, kind, value):
+    for read in (lambda query: query.collect(), lambda query: list(query.cursor())):
+        server.result({"made": kind}, [["2026-01-02" if kind == "date" else "2026-01-02T00:00:00Z"], [value]])
+        with pytest.raises(db.Error, match=f"The column made has {value}, which is not a") as caught:
+            read(docs.select(docs.made))
+        assert caught.value.code == "value_outside_type" and "--set made=" in caught.value.hint

@@ -87,6 +87,30 @@ def test_an_interrupted_change_names_a_command_that_shows_its_job_in_any_state(c
     ]
 
 
+@pytest.mark.parametrize(
+    ("call", "command", "written"),
+    [
+        (
+            lambda docs: docs.add_computed_column(more=upper(docs.title)),
+            "To run it, update the tables again: cli schema update <file> <target>",
+            "To run it, make the same call again.",
+        ),
+        (
+            lambda docs: docs.recompute_columns(),
+            "To run it: cli recompute <target>/docs",
+            "To run it, call recompute_columns() again.",
+        ),
+    ],
+)
+def test_a_cancelled_job_names_the_call_and_the_list_of_jobs(server, docs, call, command, written):
+    problem = {"status": 409, "code": "job_cancelled", "detail": "The fill of table docs was cancelled.", "hint": command}
+    server.events = [{"event": "error", "problem": problem}]
+    with pytest.raises(db.ConflictError) as caught:
+        call(docs)
+    assert caught.value.hint == f"{written} See its job: cli jobs list main --all"
+    assert "schema update" not in str(caught.value)
+
+
 def test_a_function_of_a_module_comes_with_its_code(server, docs, tmp_path, monkeypatch):
     (tmp_path / "client_udfs.py").write_text("import appdb as db\n\n@db.udf\ndef shout(text: str) -> str:\n    return text + '!'\n")
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import appdb as db
+from appdb.io import export_csv, export_json
 from fake_database import column, definition
 from test_client import docs, server  # noqa: F401
 
@@ -127,7 +128,27 @@ def test_files_are_read(server, docs, tmp_path, name):
     assert sent(server) == rows
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["title,n\na,1\n", '"title";"n"\na;1\n', '\n{"title": "a", "n": 1}\n', '[{"title": "a", "n": 1}]', '\ufeff{"title": "a", "n": 1}'],
+)
+def test_a_file_without_an_ending_is_read_by_its_content(server, docs, tmp_path, content):
+    (tmp_path / "rows").write_text(content, encoding="utf-8")
+    docs.insert(tmp_path / "rows")
+    assert sent(server) == [{"title": "a", "n": 1}]
+
+
+def test_exports_without_an_ending_come_back(server, docs, tmp_path):
+    for export in (export_csv, export_json):
+        server.result({"title": "string", "n": "int"}, [["a", 1], ["b", None]])
+        export(docs.select(docs.title, docs.n), tmp_path / "rows")
+        docs.insert(tmp_path / "rows")
+        rows = [json.loads(line) for line in server.bodies("/rows")[-1].splitlines()]
+        assert [(row["title"], row.get("n")) for row in rows] == [("a", 1), ("b", None)]
+
+
 WRONG = {
+    "rows": (b"some prose\n", "has the column 'some prose', which the table lacks"),
     "ragged.csv": (b"title,n\na,1\nb\n", "Line 3 of .* has 1 values; the first line names 2 columns"),
     "tags.csv": (b"title,tags\na,x\n", "Line 2 of .* has 'x' in the column tags, which is not JSON"),
     "open.csv": (b'title\na\n"b\nc\n', "Line 3 of .* is not valid CSV: the quote that begins a cell does not end"),

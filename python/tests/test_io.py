@@ -55,6 +55,18 @@ def test_json_is_an_object_a_line(server, docs, tmp_path):
     ]
 
 
+def test_files_are_addresses_that_an_insert_takes(server, docs, tmp_path):
+    address, uri, url = "/v1/databases/main/file?token=x", "mediafs://main/home/5f/5f2d.png", "https://example.com/a.png"
+    cells = [{"address": address, "uri": uri}, {"address": address, "url": url}, {"address": address}, None]
+    server.result({"photo": "image"}, [[cell] for cell in cells])
+    export_csv(docs, tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text().splitlines() == ["photo", uri, url, address, '""']
+    server.result({"photo": "image"}, [[cell] for cell in cells])
+    export_json(docs, tmp_path / "a.jsonl")
+    written = [json.loads(line)["photo"] for line in (tmp_path / "a.jsonl").read_text().splitlines()]
+    assert written == [uri, url, address, None]
+
+
 def test_an_export_that_fails_leaves_the_previous_file(server, docs, tmp_path, monkeypatch):
     server.result(TYPES, ROWS)
     (tmp_path / "a.json").write_text("before")

@@ -30,6 +30,13 @@ from test_client import docs, server  # noqa: F401
         ("Request less, or send a greater timeout_ms.", "Request less, or give a greater timeout=."),
         ("Send other values, or correct the function and run `cli service update`.", "Send other values, or correct the function."),
         ("Change it from there: cd shop", "Change it from there: cd shop"),
+        ("To run it, update the tables again: cli schema update <file> <target>", "To run it, make the same call again."),
+        ("To run it: cli recompute <target>/docs", "To run it, call recompute_columns() again."),
+        (
+            "Restore the function, or change the column and run `cli schema update`. Or so.",
+            'Restore the function, or replace the column: add_computed_column(..., if_exists="replace"). Or so.',
+        ),
+        ("Run cli schema update again.", "Make the same call again."),
     ],
 )
 def test_hints_of_servers_are_in_the_words_of_the_library(hint, written):

@@ -58,6 +58,7 @@ export const ERRORS = {
   row_not_found: { status: 404, title: "The row was not found" },
   several_rows: { status: 409, title: "The query found more than one row" },
   query_timeout: { status: 504, title: "A statement exceeded its time limit" },
+  value_outside_type: { status: 422, title: "A stored value is outside of its column's type" },
   result_too_large: { status: 422, title: "The result is too large" },
   invalid_condition: { status: 422, title: "The condition is not valid" },
   invalid_cursor: { status: 422, title: "The cursor does not belong to this request" },

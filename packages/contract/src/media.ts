@@ -76,6 +76,17 @@ export function plainAddress(cell: string): string {
   return url ?? `${store}/${key}`;
 }
 
+/** The address of a file that exports write, and that an insert of the same database takes. Older servers give no `uri`. */
+export function exportedAddress({ address, uri, url }: FileAddresses): string {
+  return url ?? uri ?? address;
+}
+
+interface FileAddresses {
+  readonly address: string;
+  readonly uri?: string | undefined;
+  readonly url?: string | undefined;
+}
+
 /** Signed addresses of files: who has one may read it, on a page of any origin. They need no key and no cookie. */
 export const MEDIA_CORS: ManifestCors = {
   origins: ["*"],

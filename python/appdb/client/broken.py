@@ -8,10 +8,13 @@ from appdb.client.servers import not_running
 
 
 class Write(NamedTuple):
-    """What is unknown after a request whose connection broke, and how its caller finds out."""
+    """What is unknown after a request whose connection broke, and how its caller finds out.
+
+    `jobs`: the next step after a cancelled job, besides the call itself; None for a request without jobs."""
 
     unknown: str
     hint: str
+    jobs: str | None = None
 
 
 INSERT = Write("the rows may or may not be stored", "Count the rows of the table, then insert the missing ones again.")
@@ -21,7 +24,19 @@ DELETE = Write("the rows may or may not be deleted", "Count the rows of the tabl
 
 def fill_of(what, target):
     """A change or a recompute: jobs of the database continue without the caller."""
-    return Write(f"{what} may or may not be complete, and may continue", f"See the jobs that continue: cli jobs list {target}")
+    return Write(
+        f"{what} may or may not be complete, and may continue",
+        f"See the jobs that continue: cli jobs list {target}",
+        f"See its job: cli jobs list {target} --all",
+    )
+
+
+def ended(error, write):
+    """The error that a change or recompute ended with. That of a cancelled job also says where the job is listed."""
+    if error.code != "job_cancelled" or write is None or write.jobs is None:
+        return error
+    hint = write.jobs if error.hint is None else f"{error.hint} {write.jobs}"
+    return type(error)(error.detail, hint, error.code, error.errors)
 
 
 def not_opened(server, error):

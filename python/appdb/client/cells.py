@@ -3,6 +3,7 @@
 import os
 import tempfile
 
+from appdb.declare.errors import Error
 from appdb.declare.types import display
 from appdb.kinds import rules
 from appdb.kinds._base import Kind
@@ -38,6 +39,11 @@ class Column:
 
     def __repr__(self):
         return f"{self.name}: {self.shown_type()}"
+
+
+def exported_address(cell):
+    """The address of a file that an insert of the same database takes. Older servers give no `uri`."""
+    return cell.get("url") or cell.get("uri") or cell["address"]
 
 
 class Files:
@@ -146,19 +152,34 @@ def row_decoder(columns, files):
         return None
 
     def decode_rows(rows):
-        for place, decode in changed:
-            for row in rows:
-                if row[place] is not None:
-                    row[place] = decode(row[place])
+        place, row = 0, []
+        try:
+            for place, decode in changed:
+                for row in rows:
+                    if row[place] is not None:
+                        row[place] = decode(row[place])
+        except ValueError as error:
+            raise _outside(columns[place], row[place]) or error from None
 
     return decode_rows
+
+
+def _outside(column, value):
+    """The error of a date or time that Python has not, such as PostgreSQL's infinity; None for another column."""
+    if rules(column.kind).column not in ("days", "micros"):
+        return None
+    return Error(
+        f"The column {column.name} has {value}, which is not a {column.shown_type()}: years are 1 to 9999.",
+        f"Another program wrote it. Find it with cli rows, and replace it: cli update <table> <key> --set {column.name}=<value>",
+        "value_outside_type",
+    )
 
 
 def _cell_decoder(column, files):
     if not column.is_media:
         return decoder(column.type)
     if column.asked == "fileurl":
-        return lambda cell: cell.get("url") or cell["address"]
+        return exported_address
     if column.asked == "localpath":
         return files.path
     kind = column.kind

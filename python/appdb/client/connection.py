@@ -10,7 +10,7 @@ import urllib.parse
 from contextlib import nullcontext
 
 from appdb import __version__
-from appdb.client.broken import broken, not_opened
+from appdb.client.broken import broken, ended, not_opened
 from appdb.client.errors import UnavailableError, error_of, read_problem
 from appdb.client.servers import SERVER_VERSION_HEADER, start_daemon
 from appdb.declare.errors import Error
@@ -48,7 +48,7 @@ class Connection:
                     if progress is not None:
                         progress(line)
                 elif line.get("event") == "error":
-                    raise error_of(line.get("problem"))
+                    raise ended(error_of(line.get("problem")), write)
                 elif line.get("event") == "done":
                     return line
             raise broken(answer.server, None, write)

@@ -1,4 +1,5 @@
-import { type ExactJson, ExactNumber, isArray, isObject, printExact } from "@appdb/contract/clients/exact-json";
+import { type ExactJson, ExactNumber, isArray, printExact } from "@appdb/contract/clients/exact-json";
+import { appError } from "@appdb/contract/errors";
 import type { DataColumn } from "@appdb/contract/routes/data-api";
 import type { ArrayDtype } from "@appdb/contract/types";
 import type { SchemaElement } from "hyparquet";
@@ -14,6 +15,8 @@ type Leaf = Omit<SchemaElement, "name" | "repetition_type">;
 interface Form {
   readonly leaf: Leaf;
   readonly value: (cell: ExactJson) => unknown;
+  /** The texts that it can hold, if the cells are texts that it may lack. */
+  readonly fits?: RegExp;
 }
 
 const DAY_MS = 86_400_000;
@@ -36,8 +39,13 @@ const FORMS: Readonly<Record<string, Form>> = {
       logical_type: { type: "TIMESTAMP", isAdjustedToUTC: true, unit: "MICROS" },
     },
     value: (cell) => micros(String(cell)),
+    fits: /^\d{4}-\d\d-\d\dT[\d:.]+Z$/,
   },
-  Date: { leaf: { type: "INT32", converted_type: "DATE" }, value: (cell) => Date.parse(String(cell)) / DAY_MS },
+  Date: {
+    leaf: { type: "INT32", converted_type: "DATE" },
+    value: (cell) => Date.parse(String(cell)) / DAY_MS,
+    fits: /^\d{4}-\d\d-\d\d$/,
+  },
   Binary: { leaf: { type: "BYTE_ARRAY" }, value: (cell) => new Uint8Array(Buffer.from(String(cell), "base64")) },
   // a text would be read back as JSON without its quotes
   Json: { leaf: UTF8, value: (cell) => printExact(cell) },
@@ -60,7 +68,6 @@ const ELEMENTS = {
 } as const satisfies Readonly<Record<ArrayDtype, Form>>;
 /** `Array[(None, 3), int64]`: the lengths and the elements. */
 const ARRAY = /^Array\[\(([^)]*)\), (\w+)\]/;
-const MEDIA = /^(?:Image|Video|Audio|Document)\b/;
 
 /** The column of a file for a column of a table. */
 export function parquetColumn({ name, type }: DataColumn): ParquetColumn {
@@ -71,9 +78,26 @@ export function parquetColumn({ name, type }: DataColumn): ParquetColumn {
     const form = Object.hasOwn(ELEMENTS, dtype) ? ELEMENTS[dtype as ArrayDtype] : TEXT;
     return { name, elements: listElements(name, depth, form.leaf), value: (cell) => nested(cell, form) };
   }
-  if (MEDIA.test(type)) return { name, elements: [{ name, ...optional(UTF8) }], value: addressOf };
-  const { leaf, value } = FORMS[/^\w+/.exec(type)?.[0] ?? ""] ?? TEXT;
-  return { name, elements: [{ name, ...optional(leaf) }], value };
+  const { fits, leaf, value } = FORMS[/^\w+/.exec(type)?.[0] ?? ""] ?? TEXT;
+  const elements = [{ name, ...optional(leaf) }];
+  if (fits === undefined) return { name, elements, value };
+  return {
+    name,
+    elements,
+    value(cell) {
+      if (!fits.test(String(cell))) throw outsideType(name, type, String(cell));
+      return value(cell);
+    },
+  };
+}
+
+/** Other programs can write values that the product refuses. CSV and JSON lines have their texts. */
+function outsideType(column: string, type: string, value: string): Error {
+  return appError("value_outside_type", {
+    detail: `The column ${column} has ${value}, which Parquet has not: it is not a ${type.replace(" | None", "")}.`,
+    hint: `Export as CSV or JSON lines, or replace it: cli update <table> <key> --set ${column}=<value>`,
+    meta: { column },
+  });
 }
 
 /** Lists in the three levels that the format prescribes. */
@@ -92,12 +116,6 @@ function optional(leaf: Leaf) {
 
 function nested(cell: ExactJson, form: Form): unknown {
   return isArray(cell) ? cell.map((item) => nested(item, form)) : form.value(cell);
-}
-
-/** The address of a cell's file. */
-function addressOf(cell: ExactJson): unknown {
-  if (!isObject(cell)) return TEXT.value(cell);
-  return String(cell.get("url") ?? cell.get("address") ?? "");
 }
 
 function digits(cell: ExactJson): string {

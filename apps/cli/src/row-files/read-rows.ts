@@ -1,14 +1,12 @@
-import { extname } from "node:path";
 import { CsvReader, type CsvRecord } from "@appdb/contract/clients/read-csv";
 import { csvCell, isBrokenJson, jsonOf } from "@appdb/contract/clients/typed-values";
 import { appError } from "@appdb/contract/errors";
 import type { DataColumn, DataTable } from "@appdb/contract/routes/data-api";
 import type { Context } from "../context.ts";
 import { foldNames } from "./fold-names.ts";
+import { endingOf, knownFormat, type RowFormat, WORKBOOKS } from "./row-formats.ts";
 import { ArraySplitter, objectLine } from "./split-array.ts";
-import { textPieces, workbook } from "./text-pieces.ts";
-
-const WORKBOOKS = [".xls", ".xlsm", ".xlsx"];
+import { isParquet, textPieces, workbook } from "./text-pieces.ts";
 
 /** The name of piped rows in messages. */
 const INPUT = "the input";
@@ -24,13 +22,15 @@ export type Lines = AsyncIterable<readonly string[]>;
 interface Wanted {
   readonly path: string;
   readonly table: DataTable;
+  /** Undefined: by the file's ending, or by its content. */
+  readonly format?: RowFormat | undefined;
   /** Called for a file whose rows are not on lines of their own. */
   readonly countRows?: () => void;
 }
 
 /**
- * Reads the rows of a file, piece by piece: JSON lines, a JSON array, CSV or Parquet by the file's ending; `-` is the
- * input, in one of the first three.
+ * Reads the rows of a file, piece by piece: JSON lines, a JSON array, CSV or Parquet by the chosen format, the file's
+ * ending or, without one, its content. `-` is the input, in one of the first three.
  * @throws usage for a file that cannot be read, invalid_request for its content, column_not_found
  */
 export async function* readRowFile(
@@ -38,20 +38,28 @@ export async function* readRowFile(
   typed: string,
   wanted: Wanted,
 ): AsyncGenerator<readonly string[], void> {
-  const ending = extname(typed).toLowerCase();
-  if (ending === ".parquet") {
+  const ending = endingOf(typed);
+  if (WORKBOOKS.includes(ending)) throw workbook(typed);
+  const format = knownFormat(typed, wanted.format);
+  const isByContent = format === undefined && ending === "";
+  if (typed !== "-" && (format === "parquet" || (isByContent && (await isParquet(ctx, typed))))) {
     const { parquetLines } = await import("./parquet.ts");
     wanted.countRows?.();
     yield* parquetLines(ctx, typed, (names) => columnsOf(names, typed, wanted));
     return;
   }
-  if (WORKBOOKS.includes(ending)) throw workbook(typed);
   const pieces = textPieces(ctx, typed);
-  if (ending === ".csv" || ending === ".tsv") yield* csvLines(pieces, typed, wanted);
-  else yield* jsonOrCsv(pieces, typed, wanted);
+  if (format === "csv") yield* csvLines(pieces, nameOf(typed), wanted);
+  else yield* jsonOrCsv(pieces, typed, wanted, format);
 }
 
-async function* jsonOrCsv(pieces: AsyncGenerator<string, void>, typed: string, wanted: Wanted) {
+/** The first of these: a JSON array, an object of a .json file, JSON lines, and CSV unless the format is known. */
+async function* jsonOrCsv(
+  pieces: AsyncGenerator<string, void>,
+  typed: string,
+  wanted: Wanted,
+  format: RowFormat | undefined,
+) {
   let head = "";
   while (head.trim() === "") {
     const next = await pieces.next();
@@ -60,25 +68,25 @@ async function* jsonOrCsv(pieces: AsyncGenerator<string, void>, typed: string, w
   }
   const all = withHead(head, pieces);
   const first = head.trimStart()[0];
-  const isObject = extname(typed).toLowerCase() === ".json";
+  const ending = endingOf(typed);
+  const isObject = ending === ".json" && format === undefined;
   if (first === "[" || isObject) wanted.countRows?.();
   if (first === "[") yield* foldNames(arrayLines(all, typed), "row", typed);
   else if (isObject) yield* foldNames(once(objectLine(await whole(all), typed)), "row", typed);
-  else if (first === "{" || first === undefined || isOfLines(typed))
+  else if (first === "{" || first === undefined || format !== undefined)
     yield* foldNames(plainLines(all, typed), "line", typed);
-  else if (typed === "-") yield* csvLines(all, INPUT, wanted);
-  else throw unknownFormat(typed);
+  else if (ending === "") yield* csvLines(all, nameOf(typed), wanted);
+  else throw unknownFormat(typed, ending);
 }
 
-function isOfLines(typed: string): boolean {
-  return [".jsonl", ".ndjson"].includes(extname(typed).toLowerCase());
+function nameOf(typed: string): string {
+  return typed === "-" ? INPUT : typed;
 }
 
-function unknownFormat(typed: string): Error {
-  const ending = extname(typed);
+function unknownFormat(typed: string, ending: string): Error {
   return appError("usage", {
-    detail: `${typed} is not JSON. A file ${ending === "" ? "without an ending" : `that ends in ${ending}`} is read as JSON.`,
-    hint: "Name the file by its format: .csv, .tsv, .jsonl, .json or .parquet.",
+    detail: `${typed} is not JSON. A file that ends in ${ending} is read as JSON.`,
+    hint: "Choose its format (--format csv), or name it by its format: .csv, .tsv, .jsonl, .json or .parquet.",
   });
 }
 

@@ -165,3 +165,18 @@ describe("a JSON array", () => {
     splitter.end();
   });
 });
+
+test.each([
+  ["Timestamp | None", "infinity"],
+  ["Timestamp", "0044-03-15 00:00:00+00 BC"],
+  ["Date | None", "-infinity"],
+  ["Date", "4000-01-01 BC"],
+])("a %s that Parquet lacks is refused by name: %s", (type, value) => {
+  const { value: print } = parquetColumn(dataColumn("made", type));
+  expect(() => print(value)).toThrowError(
+    expect.objectContaining({
+      code: "value_outside_type",
+      message: expect.stringContaining(`made has ${value}, which`),
+    }),
+  );
+});

@@ -1,4 +1,5 @@
 import { createReadStream } from "node:fs";
+import { open, stat } from "node:fs/promises";
 import { resolve } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import type { Context } from "../context.ts";
@@ -107,6 +108,18 @@ async function* bytesOf({ cwd, streamInput }: Pick<Context, "cwd" | "streamInput
   }
 }
 
+/** Whether a file begins like one of Parquet. False for a pipe, and for a file that cannot be read. */
+export async function isParquet({ cwd }: Pick<Context, "cwd">, typed: string): Promise<boolean> {
+  const path = resolve(cwd, typed);
+  // a pipe loses the bytes that are read here
+  if ((await stat(path).catch(() => undefined))?.isFile() !== true) return false;
+  const file = await open(path).catch(() => undefined);
+  if (file === undefined) return false;
+  await using _closed = file;
+  const { bytesRead, buffer } = await file.read(Buffer.alloc(PARQUET.length), 0, PARQUET.length, 0);
+  return buffer.toString("latin1", 0, bytesRead) === PARQUET;
+}
+
 /** The error of a file that the system does not read. */
 export function unreadable(typed: string, cause: unknown): Error {
   return appError("usage", {
@@ -118,7 +131,10 @@ export function unreadable(typed: string, cause: unknown): Error {
 
 function parquetAsText(typed: string): Error {
   if (typed !== "-") {
-    return appError("usage", { detail: `${typed} is a Parquet file.`, hint: "Name it with the ending .parquet." });
+    return appError("usage", {
+      detail: `${typed} is a Parquet file.`,
+      hint: "Name it with the ending .parquet, or choose: --format parquet",
+    });
   }
   return appError("usage", {
     detail: "The input is a Parquet file, whose index is at its end.",

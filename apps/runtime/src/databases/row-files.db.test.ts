@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { printReference, REFERENCE_END, REFERENCE_START } from "@appdb/contract/media";
+import { basename, dirname, join } from "node:path";
+import { printReference, REFERENCE_END, REFERENCE_START, readReference } from "@appdb/contract/media";
 import { localMediaPlace } from "@appdb/contract/media-place";
 import type { FileCell } from "@appdb/contract/routes/data-api";
 import { ensureCatalog } from "@appdb/engine/catalog/ensure-catalog";
@@ -94,6 +94,7 @@ test("a cell is shown with an address that gives its content", async () => {
   const [cell] = await describeCells(storedCell());
   expect(cell).toEqual({
     address: expect.stringMatching(/^\/v1\/orgs\/acme\/databases\/main\/file\?token=/),
+    uri: `mediafs://${basename(folder)}/home/${readReference(storedCell()).key}`,
     ...KNOWN,
   });
   const answer = await files.read(tokenOf(cell?.address), { method: "GET", headers: { range: "bytes=0-2" } });

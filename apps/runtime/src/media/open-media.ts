@@ -10,7 +10,7 @@ import {
   type MediaPlace,
   OUTPUT_DESTINATION,
 } from "@appdb/contract/media-place";
-import { MEDIA_SCHEME } from "@appdb/contract/media-uri";
+import { isObjectKey, MEDIA_SCHEME } from "@appdb/contract/media-uri";
 import type { FileCell } from "@appdb/contract/routes/data-api";
 import type { HostedAccess } from "@appdb/contract/runtime";
 import { withMedia } from "@appdb/engine/compute/media-runner";
@@ -126,7 +126,11 @@ export function openMedia({
       return opening;
     },
     own_uri: ownUri,
-    findOwn: async (name) => (await names.find([name]))[0],
+    findOwn: async (name) => {
+      const [named] = await names.find([name]);
+      if (named !== undefined) return { ...named, store: HOME_STORE };
+      return isObjectKey(name) ? await objects.find(name) : undefined;
+    },
     nameOf: (destination) => nameOf(destination, place),
     input,
     output,
@@ -162,8 +166,10 @@ export function openMedia({
     workerEnv: (given) => ({ ...given, ...Object.fromEntries(SCRATCH.map((name) => [name, own.scratch])) }),
     describe(cell) {
       if (tokens === undefined) throw new TypeError("Files have no addresses before they are served.");
-      const { store: _store, key: _key, ...shown } = readReference(cell);
-      return { address: printAddress("", tokens.make(readReference(cell)), shown.name ?? ""), ...shown };
+      const { store, key, ...shown } = readReference(cell);
+      const address = printAddress("", tokens.make(readReference(cell)), shown.name ?? "");
+      const uri = store === undefined || key === undefined ? undefined : `${ownUri}/${key}`;
+      return { address, ...(uri === undefined ? {} : { uri }), ...shown };
     },
     wrap: (runner) => withMedia(runner, files),
     async serve() {

@@ -80,6 +80,8 @@ export const fileCellSchema = z.object({
   address: z.string(),
   /** Where the content is, if a request gave its address. */
   url: z.string().optional(),
+  /** A stored file's address in the media store, which does not expire: rows of the same database can name it. */
+  uri: z.string().optional(),
   type: z.string().optional(),
   bytes: z.int().optional(),
   width: z.int().optional(),

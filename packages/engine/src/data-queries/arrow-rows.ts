@@ -1,5 +1,6 @@
 import { kindOf } from "../kinds/kinds.ts";
 import type { BatchParts } from "../kinds/results/arrow-types.ts";
+import { OutsideType, outsideType } from "../kinds/results/outside-type.ts";
 import { readInt32 } from "../sql/read-int32.ts";
 import { batchMessage, END_OF_STREAM, schemaMessage } from "./arrow-messages.ts";
 import { packMessage } from "./msgpack-rows.ts";
@@ -28,14 +29,23 @@ export const ARROW_ROWS: RowsFormat = {
     return {
       take_row(row, start) {
         let at = start + FIELDS_BYTES;
-        for (const column of built) {
-          const length = readInt32(row, at);
-          at += LENGTH_BYTES;
-          if (length < 0) column.addNull();
-          else {
-            column.addField(row, at, at + length);
-            at += length;
+        let place = 0;
+        try {
+          for (const column of built) {
+            const length = readInt32(row, at);
+            at += LENGTH_BYTES;
+            if (length < 0) column.addNull();
+            else {
+              column.addField(row, at, at + length);
+              at += length;
+            }
+            place += 1;
           }
+        } catch (error) {
+          const column = columns[place];
+          throw error instanceof OutsideType && column !== undefined
+            ? outsideType(column.name, column.type, error)
+            : error;
         }
         count += 1;
       },

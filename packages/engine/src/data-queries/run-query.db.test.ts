@@ -221,6 +221,42 @@ test("msgpack and Arrow have the values of NDJSON", async () => {
   expect(arrow.at(-1)).toEqual({ done: { count: rows.length, has_more: false } });
 });
 
+test("times that other programs wrote beyond their types are texts of PostgreSQL, and refused by name in Arrow", async () => {
+  const every = queryNamed("every");
+  const column = (name: "at" | "day", kind: "timestamp" | "date"): Query["select"][number] => ({
+    name,
+    expr: { node: "column", of: every.from.as, name, type: { kind }, nullable: true },
+  });
+  const written = [
+    ["infinity", "-infinity", "infinity"],
+    ["-infinity", "infinity", "-infinity"],
+    ["0044-03-15 00:00:00+00 BC", "4000-01-01 BC", "a value of another year"],
+  ] as const;
+  for (const [at, day, shown] of written) {
+    await app.sql.query({
+      text: "insert into items (_row, sku, at, day) values (uuidv7(), 'outside', $1, $2)",
+      values: [at, day],
+    });
+    try {
+      const times: Query = { ...every, select: [column("at", "timestamp")] };
+      const days: Query = { ...every, select: [column("day", "date")] };
+      expect((await readResult(queried, times)).rows).toContainEqual([at]);
+      expect((await readResult(queried, days)).rows).toContainEqual([day]);
+      await expect(runMessages(queried, times, { format: ARROW_ROWS })).rejects.toMatchObject({
+        code: "value_outside_type",
+        message: `The column at has ${shown}, which is not a Timestamp: years are 1 to 9999.`,
+        hint: expect.stringContaining("--set at="),
+      });
+      await expect(runMessages(queried, days, { format: ARROW_ROWS })).rejects.toMatchObject({
+        code: "value_outside_type",
+        message: expect.stringMatching(/^The column day has .* not a Date/),
+      });
+    } finally {
+      await app.sql.query({ text: "delete from items where sku = 'outside'" });
+    }
+  }
+});
+
 test("functions of the application run in workers, and those that a request lacks are refused by name", async () => {
   const query = queryNamed("groups_python");
   const { rows } = await readResult(queried, query);

@@ -5,9 +5,7 @@ import { emptyCatalog } from "../catalog/load-catalog.ts";
 import { declaredIndexes, identityOf, isIndexable, type PlannedIndex } from "../catalog/operations.ts";
 import { indexName } from "../catalog/sql-names.ts";
 import { planCompute } from "../compute/plan-compute.ts";
-import { visit } from "../expressions/tree.ts";
 import { compileManifestChecks, type JsonChecks } from "../kinds/json-checks.ts";
-import { findLiteralProblem } from "../kinds/values.ts";
 import { planSchema } from "../schema/plan-schema.ts";
 import { checkRoutes } from "../services/check-routes.ts";
 import { lowerViews } from "../views/lower-views.ts";
@@ -35,29 +33,12 @@ export async function checkTables(declared: Manifest, functions: Parameters<type
   for (const table of manifest.tables) {
     checkIndexes(table);
     for (const column of table.columns) checkDefault(table, column, checks);
-    checkLiterals(table);
     const computed = table.columns.filter((column) => column.computed !== null && !column.primary_key);
     planCompute(
       asStored(table),
       functions,
       computed.map((column) => column.name),
     );
-  }
-}
-
-/** The library writes valid literals. Other clients also declare tables. */
-function checkLiterals(table: ManifestTable): void {
-  for (const { computed, name, source } of table.columns) {
-    if (computed === null) continue;
-    visit(computed.expr, (node) => {
-      const problem = node.node === "literal" ? findLiteralProblem(node) : undefined;
-      if (problem === undefined) return;
-      throw appError("app_invalid", {
-        detail: `${source.file}:${source.line}: A literal of column ${table.name}.${name} is not of its type: ${problem}`,
-        hint: "Write the literal in the form of its type.",
-        meta: { table: table.name, column: name },
-      });
-    });
   }
 }
 

@@ -121,6 +121,9 @@ function widen(from: ColumnType, to: ColumnType): TypeChange | undefined {
 /** Reads an address, or what an upload of the same request was stored as. */
 function parseMedia(value: unknown): EngineValue | ValueError {
   if (value instanceof StoredMedia) return value.cell;
+  if (isDescription(value)) {
+    return new ValueError('Expected the address of a file in a string, got an object. Write its "uri", or its "url".');
+  }
   if (typeof value !== "string") return typeMismatch("the address of a file in a string", value);
   if (value.length > MAX_ADDRESS)
     return new ValueError(`The address has ${value.length} characters; at most ${MAX_ADDRESS} are allowed.`);
@@ -139,6 +142,11 @@ function parseMedia(value: unknown): EngineValue | ValueError {
   return hasUser
     ? new ValueError("The address has a user or a password. Leave them out.")
     : printReference({ url: value });
+}
+
+/** Whether a value is how a list of rows describes a file (contract, FileCell). */
+function isDescription(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "address" in value && ("uri" in value || "url" in value);
 }
 
 /** A reference on its way to a caller. JSON of references has no control characters. */

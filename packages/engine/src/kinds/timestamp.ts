@@ -102,8 +102,9 @@ function isoTimestamp(sql: string): string {
   return `(regexp_replace(${text}, '[.]000000$', '') || 'Z')`;
 }
 
-/** `2024-01-02 03:04:05.6+00` -> `2024-01-02T03:04:05.600000Z` */
+/** `2024-01-02 03:04:05.6+00` -> `2024-01-02T03:04:05.600000Z`. `infinity` and years before 1 stay PostgreSQL's text. */
 function timestampFromSql(text: string): string {
+  if (!UTC_SUFFIX.test(text)) return text;
   const plain = text.replace(UTC_SUFFIX, "").replace(" ", "T");
   const dot = plain.indexOf(".");
   return dot < 0 ? `${plain}Z` : `${plain.padEnd(dot + 7, "0")}Z`;

@@ -139,6 +139,16 @@ export class MediaObjects {
     return count > 0;
   }
 
+  /** A recorded object by its key, in whichever store it is: equal keys have equal content. @throws database_unavailable */
+  async find(key: string): Promise<StoredObject | undefined> {
+    const { rows } = await this.#sql.query({
+      text: "select store, bytes::text from appdb.media_objects where key = $1 order by put_at desc limit 1",
+      values: [key],
+    });
+    const [store, bytes] = rows[0] ?? [];
+    return store == null ? undefined : { store, key, bytes: Number(bytes) };
+  }
+
   /** Refuses content that could not be recorded. @throws disk_full, database_unavailable */
   async requireWritable(): Promise<void> {
     // a statement that writes nothing is refused like any other

@@ -15,6 +15,7 @@ import { describeOperation } from "./describe-operation.ts";
 import { diffTable, type UnchangedColumns } from "./diff-table.ts";
 import { factKey, NO_FACTS, type PlanFacts } from "./facts.ts";
 import { refuseFalseFiles } from "./false-files.ts";
+import { refuseFalseLiterals } from "./false-literals.ts";
 import { refuseWideIndexes } from "./index-columns.ts";
 import { withKeptCopies } from "./kept-copies.ts";
 import { refuseNeeded } from "./needed-columns.ts";
@@ -64,6 +65,7 @@ export function planSchema(declared: SchemaPlanInput): PlannedSchema {
   const copied = withKeptCopies(declared.manifest, { catalog, target: declared.target });
   const manifest = withOpenRenames(copied, { manifest: declared.manifest, catalog, folder });
   refuseFalseFiles(manifest.tables);
+  refuseFalseLiterals(declared.manifest.tables);
   const input: LoweredInput = { ...declared, manifest, catalog };
   const existing = input.catalog.tables.filter((table) => table.folder === folder);
   const facts = input.facts ?? NO_FACTS;

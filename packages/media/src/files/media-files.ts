@@ -13,10 +13,8 @@ import {
   readDescription,
   readReference,
 } from "@appdb/contract/media";
-import { HOME_STORE } from "@appdb/contract/media-place";
 import { isObjectKey, MEDIA_SCHEME, objectKey, parseMediaUri } from "@appdb/contract/media-uri";
 import type { ColumnType, MediaKind } from "@appdb/contract/types";
-import type { NamedFile } from "@appdb/engine/media/media-names";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
 import type { MediaFile, MediaFiles, UploadedFile } from "@appdb/engine/ports";
 import { parseStoreAddress } from "../stores/media-address.ts";
@@ -45,8 +43,8 @@ export interface MediaFilesOptions extends WorkerFolders, OwnStores {
   nameOf(destination: string): string;
   /** The address of the database's own store for people: `mediafs://acme:main/home`. */
   readonly own_uri: string;
-  /** A file of the own store by its name there, or by its key. */
-  findOwn(name: string): Promise<Pick<NamedFile, "key" | "bytes"> | undefined>;
+  /** A file of the own store by its name there, or an object of any store of the database by its key. */
+  findOwn(name: string): Promise<StoredObject | undefined>;
   /** The store of given files. */
   readonly input: string;
   /** The store of computed media without a destination of their own. */
@@ -155,7 +153,7 @@ export class LocalMediaFiles implements MediaFiles {
     }
     const named = await findOwn(name);
     if (named === undefined) throw notInStore(uri, ownUri);
-    const object = { ...named, store: HOME_STORE, name: isObjectKey(name) ? undefined : basename(name) };
+    const object = { ...named, name: isObjectKey(name) ? undefined : basename(name) };
     return await this.#takeObject(object, kind, (reason) =>
       reason === undefined ? notInStore(uri, ownUri) : wrongKindOfOwn(uri, kind, reason),
     );
@@ -355,14 +353,17 @@ export function storeNameOf(address: string): string {
 function otherStore(uri: string, ownUri: string): Error {
   return appError("invalid_request", {
     detail: `${uri} is in the media store of another database.`,
-    hint: `Copy the file to this machine, and then into this database's store: cli media cp FILE ${ownUri}/`,
+    hint: `Copy the file (cli media cp ${uri} FILE), and insert the path of the copy, or put it into this database's store: cli media cp FILE ${ownUri}/`,
   });
 }
 
 function notInStore(uri: string, ownUri: string): Error {
+  const isOfRow = isObjectKey(uri.slice(ownUri.length + 1));
   return appError("invalid_request", {
     detail: `${uri} does not exist.`,
-    hint: `List the files of the store: cli media ls -r ${ownUri}`,
+    hint: isOfRow
+      ? "It is deleted when no row has referred to it for two days. Insert the file again: its path, or an upload."
+      : `List the files of the store: cli media ls -r ${ownUri}`,
   });
 }
 

@@ -5,7 +5,7 @@ import io
 import sys
 from datetime import timezone
 
-from appdb.client.cells import File
+from appdb.client.cells import File, exported_address
 from appdb.client.rows.arrow_values import is_arrow_json, json_value, marked_schema, types_of, values_of
 from appdb.client.rows.row_names import folded
 from appdb.declare.errors import Error
@@ -224,5 +224,5 @@ def _arrow_lists(pyarrow, column, values):
 
 def _address(value):
     if type(value) is File:
-        return value.cell.get("url") or value.cell["address"]
+        return exported_address(value.cell)
     return None if value is None else str(value)

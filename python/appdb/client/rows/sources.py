@@ -186,14 +186,18 @@ def _dataset_rows(given):
 
 def _file(path, columns, naming):
     extension = os.path.splitext(path)[1].lower()
-    if extension not in _FILES:
-        raise Error(f"The library cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}.")
+    if extension not in ("", *_FILES):
+        raise Error(f"The library cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}, or without an ending.")
     if not os.path.isfile(path):
         if os.path.isdir(path):
             raise Error(f"{path} is a folder.", "Insert its files one by one.", "file_not_found")
         raise Error(f"There is no file {path}.", "Check its path.", "file_not_found")
     if not os.access(path, os.R_OK):
         raise Error(f"{path} cannot be read: permission denied.", "Use a file that you can read.")
+    if extension == "":
+        from appdb.client.rows.text_files import ending_by_content
+
+        extension = ending_by_content(path)
     places = Places(path)
     if extension in (".csv", ".tsv"):
         return _csv(path, columns, naming)

@@ -6,7 +6,24 @@ from appdb.client.rows.csv_files import encoding_of, line_error, not_text
 from appdb.client.rows.exact_numbers import json_number
 from appdb.declare.errors import Error
 
+#: The first bytes of files that are not text.
+_MARKS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx"}
 _DEEP = "has a value that is nested too deep"
+
+
+def ending_by_content(path):
+    """The ending that a file without one would have, as `cli insert` reads it. Raises Error."""
+    with open(path, "rb") as file:
+        mark = file.read(4)
+    if mark in _MARKS:
+        return _MARKS[mark]
+    first = ""
+    with open(path, encoding=_encoding(path)) as file:
+        for line in _text_lines(path, iter(file.readline, "")):
+            first = line.strip()[:1]
+            if first:
+                break
+    return ".jsonl" if first in ("", "{", "[") else ".csv"
 
 
 def json_rows(path):

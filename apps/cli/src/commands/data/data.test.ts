@@ -170,6 +170,23 @@ test("export writes texts of Json columns as JSON in CSV", async () => {
   expect((await run("export main/docs", client)).stdout).toBe('id,meta\n0,"""text"""\n1,"""5"""\n2,5\n3,\n4,[1]\n');
 });
 
+test("export writes files as addresses that an insert takes", async () => {
+  const columns = [dataColumn("id", "Int"), dataColumn("photo", "Image[(8, 8)] | None", { is_computed: true })];
+  const uri = "mediafs://main/home/5f/5f2d.png";
+  const [address, url] = ["/v1/databases/main/file?token=x", "https://example.com/a.png"];
+  const files = [{ address, uri, type: "image/png" }, { address, url }, { address }, null];
+  const rows = files.map((photo, id) => ({ id, photo }));
+  const client: DaemonAnswers = {
+    ...DOCS,
+    tableShow: async () => dataTable("docs", { columns }),
+    rowList: async () => ({ rows, next: null }),
+  };
+  expect((await run("export main/docs", client)).stdout).toBe(`id,photo\n0,${uri}\n1,${url}\n2,${address}\n3,\n`);
+  expect((await run("export main/docs --format jsonl", client)).stdout).toBe(
+    [uri, url, address, null].map((photo, id) => `${JSON.stringify({ id, photo })}\n`).join(""),
+  );
+});
+
 test("export separates the cells of a .tsv file by tabs", async () => {
   const rows = [
     { id: 1, title: "a\tb", loud: "c,d" },

@@ -1,4 +1,4 @@
-import { extname, resolve } from "node:path";
+import { resolve } from "node:path";
 import { type ExactJson, type ExactObject, printExact } from "@appdb/contract/clients/exact-json";
 import { isJsonColumn } from "@appdb/contract/clients/typed-values";
 import { appError } from "@appdb/contract/errors";
@@ -7,28 +7,15 @@ import type { DataTable } from "@appdb/contract/routes/data-api";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
 import { csvLine } from "../../output/csv.ts";
+import { withAddresses } from "../../row-files/file-addresses.ts";
 import { OutputFile } from "../../row-files/open-output.ts";
 import { parquetColumn } from "../../row-files/parquet-columns.ts";
+import { ENDINGS, endingOf, knownFormat, parseFormat, type RowFormat, WORKBOOKS } from "../../row-files/row-formats.ts";
 import { text } from "../parameters.ts";
 import { COLUMNS_FLAG, chosenColumns, openTable, readPage, TABLE, WHERE_FLAG, withColumns } from "./data-target.ts";
 
-const FORMATS = ["csv", "jsonl", "parquet"] as const;
-type Format = (typeof FORMATS)[number];
-
-/** The formats of the endings of files' names. */
-const ENDINGS: Readonly<Record<string, Format>> = {
-  ".csv": "csv",
-  ".tsv": "csv",
-  ".jsonl": "jsonl",
-  ".ndjson": "jsonl",
-  ".parquet": "parquet",
-};
-
-/** Endings of files that other programs do not read as any of the formats. */
-const WORKBOOKS = [".xls", ".xlsm", ".xlsx"];
-
 interface Flags extends JsonFlag {
-  readonly format?: Format;
+  readonly format?: RowFormat;
   readonly where?: string;
   readonly columns?: string;
   readonly out?: string;
@@ -79,8 +66,10 @@ export const exportRows = defineCommand<Flags, [path: string], Exported | undefi
     }
     const { data, path, text: whole } = await openTable(ctx, named);
     const columns = chosenColumns(await data.table(path), typed, whole);
-    const pages = readPages((cursor) => data.rows(path, { limit: MAX_ROWS, cursor, where, order_by: undefined }));
-    const how: Written = { format, separator: extname(out ?? "").toLowerCase() === ".tsv" ? "\t" : "," };
+    const read = (cursor: string | undefined) =>
+      data.rows(path, { limit: MAX_ROWS, cursor, where, order_by: undefined });
+    const pages = readPages(read, columns);
+    const how: Written = { format, separator: endingOf(out ?? "") === ".tsv" ? "\t" : "," };
     if (out !== undefined) {
       using file = new OutputFile(resolve(ctx.cwd, out));
       const rows = await file.fill(() => writeFile(file, how, pages, columns));
@@ -97,29 +86,16 @@ export const exportRows = defineCommand<Flags, [path: string], Exported | undefi
   render: ({ file, path, rows }, out) => out.line(`${file}  ${count(rows, "row")} of ${path}`),
 });
 
-/** @throws Error with a message that the command-line parser prints */
-function parseFormat(input: string): Format {
-  const format = FORMATS.find((one) => one === input);
-  if (format !== undefined) return format;
-  throw new Error("expected csv, jsonl or parquet");
-}
-
 /**
  * The chosen format, otherwise that of the ending of a file's name; CSV without an ending.
  * @throws usage for an ending of another format, an unknown one, and .json, whose content is one document
  */
-function formatOf(out: string | undefined, chosen: Format | undefined): Format {
-  const ending = extname(out ?? "").toLowerCase();
+function formatOf(out: string | undefined, chosen: RowFormat | undefined): RowFormat {
+  if (out === undefined) return chosen ?? "csv";
+  const ending = endingOf(out);
   if (WORKBOOKS.includes(ending)) throw unknownEnding(out, ending);
-  const own = ENDINGS[ending];
-  if (chosen !== undefined) {
-    if (own === undefined || own === chosen) return chosen;
-    throw appError("usage", {
-      detail: `${out} ends in ${ending}, and --format says ${chosen}.`,
-      hint: `Name it with the ending .${chosen}, or choose: --format ${own}`,
-    });
-  }
-  if (own !== undefined) return own;
+  const known = knownFormat(out, chosen);
+  if (known !== undefined) return known;
   if (ending === "") return "csv";
   if (ending !== ".json") throw unknownEnding(out, ending);
   throw appError("usage", {
@@ -128,7 +104,7 @@ function formatOf(out: string | undefined, chosen: Format | undefined): Format {
   });
 }
 
-function unknownEnding(out: string | undefined, ending: string): Error {
+function unknownEnding(out: string, ending: string): Error {
   return appError("usage", {
     detail: `${out} ends in ${ending}, which is not a format of cli export.`,
     hint: `Name it with one of the endings ${Object.keys(ENDINGS).join(", ")}.`,
@@ -136,7 +112,7 @@ function unknownEnding(out: string | undefined, ending: string): Error {
 }
 
 interface Written {
-  readonly format: Format;
+  readonly format: RowFormat;
   /** Of CSV. */
   readonly separator: "," | "\t";
 }
@@ -147,12 +123,15 @@ interface Page {
   readonly length: number;
 }
 
-async function* readPages(read: (cursor: string | undefined) => Promise<string>): AsyncGenerator<Page, void> {
+async function* readPages(
+  read: (cursor: string | undefined) => Promise<string>,
+  columns: DataTable["columns"],
+): AsyncGenerator<Page, void> {
   let cursor: string | undefined;
   do {
     const text = await read(cursor);
     const page = readPage(text);
-    yield { rows: page.rows, length: text.length };
+    yield { rows: page.rows.map((row) => withAddresses(row, columns)), length: text.length };
     cursor = page.next ?? undefined;
   } while (cursor !== undefined);
 }

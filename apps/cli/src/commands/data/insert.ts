@@ -6,12 +6,14 @@ import type { Written } from "@appdb/contract/routes/data-writes";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { count } from "../../output/count.ts";
 import { readRowFile } from "../../row-files/read-rows.ts";
+import { parseFormat, type RowFormat } from "../../row-files/row-formats.ts";
 import { text } from "../parameters.ts";
 import { failedCells, ON_ERROR_FLAG, openTable, TABLE, whileWorking } from "./data-target.ts";
 import { RowBody } from "./row-body.ts";
 import { sendMedia } from "./send-media.ts";
 
 interface Flags extends JsonFlag {
+  readonly format?: RowFormat;
   readonly onError: OnError;
 }
 
@@ -35,16 +37,25 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
         { brief: "The file: .jsonl, .json, .csv, .tsv or .parquet; - is the input", placeholder: "FILE", parse: text },
       ],
     },
-    flags: { onError: ON_ERROR_FLAG },
+    flags: {
+      format: {
+        kind: "parsed",
+        parse: parseFormat,
+        optional: true,
+        brief: "csv, jsonl or parquet; by default that of the file's name, otherwise of its content",
+        placeholder: "format",
+      },
+      onError: ON_ERROR_FLAG,
+    },
   },
-  run: async (ctx, { json, onError }, named, file) => {
+  run: async (ctx, { format, json, onError }, named, file) => {
     const { data, path, text: whole } = await openTable(ctx, named);
     const table = await data.table(path);
     let countsRows = false;
     const countRows = () => {
       countsRows = true;
     };
-    const given = readRowFile(ctx, file, { path: whole, table, countRows });
+    const given = readRowFile(ctx, file, { path: whole, table, format, countRows });
     const { target } = parseTablePath(named);
     const body = new RowBody(sendMedia(ctx, given, { json, table, target }));
     const send = () =>

@@ -140,6 +140,32 @@ describe("insert", () => {
   });
 
   test.each([
+    ["CSV", "id,title\n1,x\n", ['{"id":1,"title":"x"}']],
+    ["CSV in quotes", '"id";"title"\n1;x\n', ['{"id":1,"title":"x"}']],
+    ["JSON lines", '\n{"id":1}\n', ['{"id":1}']],
+    ["a JSON array", '[{"id":1}]', ['{"id":1}']],
+    ["no rows", "", []],
+  ])("reads a file without an ending by its content: %s", async (_name, content, expected) => {
+    await run(["insert", "main/docs", file("rows", content)]);
+    expect(lines()?.filter((line) => line !== "")).toEqual(expected);
+  });
+
+  test.each([
+    ["a.txt", "csv", "id,title\n1,x\n", ['{"id":1,"title":"x"}']],
+    ["a.json", "jsonl", '{"id":1}\n{"id":2}\n', ['{"id":1}', '{"id":2}']],
+    ["rows", "jsonl", '{"id":1}\n', ['{"id":1}']],
+  ])("reads %s as the chosen format %s", async (name, format, content, expected) => {
+    await run(["insert", "main/docs", file(name, content), "--format", format]);
+    expect(lines()?.filter((line) => line !== "")).toEqual(expected);
+  });
+
+  test("refuses a chosen format that differs from the file's ending", async () => {
+    const words = ["insert", "main/docs", file("a.csv", "id\n1\n"), "--format", "jsonl"];
+    expect((await run(words)).stderr).toContain("a.csv ends in .csv, and --format says jsonl.");
+    expect(sent).toEqual([]);
+  });
+
+  test.each([
     ["a.csv", "id,title\n1,x\n2\n", "a.csv, line 3: 1 cells, and the header has 2 columns."],
     ["a.csv", 'id,title\n1,"x\n', "a.csv, line 2: The quote that begins a cell does not end."],
     ["a.csv", 'id,title\n1,"x"y\n', "a.csv, line 2: Expected the end of the cell after its quote."],
@@ -154,7 +180,8 @@ describe("insert", () => {
     ["a.jsonl", '{"id": 1}\n{"id": 2, "ID": 3}\n', "a.jsonl, line 2: The column id has several values."],
     ["a.xlsx", "id,title\n1,x\n", "a.xlsx is an Excel file or another archive, which this command does not read."],
     ["a.txt", "id,title\n1,x\n", "a.txt is not JSON. A file that ends in .txt is read as JSON."],
-    ["rows", "id,title\n1,x\n", "rows is not JSON. A file without an ending is read as JSON."],
+    ["rows", "some prose\n", 'main/docs has no column "some prose". The file rows names it.'],
+    ["rows", "PK\u0003\u0004...", "rows is an Excel file or another archive, which this command does not read."],
     ["a.xlsx", "PK\u0003\u0004...", "a.xlsx is an Excel file or another archive, which this command does not read."],
     ["a.csv.gz", Buffer.from("1f8b0800", "hex"), "a.csv.gz is packed by gzip, which this command does not unpack."],
   ])("refuses %s with %j", async (name, content, expected) => {

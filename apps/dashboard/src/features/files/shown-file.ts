@@ -25,6 +25,7 @@ export function readFileCell(value: ExactJson | undefined, kind: FileKind): Show
     kind,
     address: text("address") ?? "",
     url: text("url"),
+    uri: text("uri"),
     type: text("type"),
     mode: text("mode"),
     name: text("name"),

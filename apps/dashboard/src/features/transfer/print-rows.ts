@@ -24,7 +24,7 @@ export function printRow({ columns }: DataTable, row: ExactObject, format: Expor
 function exportedValue(row: ExactObject, { name, type }: DataColumn): ExactJson {
   if (cellFailure(row, name) !== undefined) return null;
   const file = cellFile(row, name, type);
-  return file === undefined ? (row.get(name) ?? null) : fileAddress(file);
+  return file === undefined ? (row.get(name) ?? null) : (file.url ?? file.uri ?? fileAddress(file));
 }
 
 /** An empty text has quotes, which null has not. */

@@ -67,3 +67,11 @@ test("exported rows can be imported again", () => {
   const empty = new Map(row).set("title", "");
   expect(printRow(table, empty, "csv")).toContain('993,"",');
 });
+
+test("exported files are addresses that an import takes", () => {
+  const photos = dataTable("photos", { columns: [dataColumn("photo", "Image | None")] });
+  const cell = '{"address":"/v1/orgs/acme/databases/main/file?token=x","uri":"mediafs://acme:main/home/5f/5f2d.png"}';
+  const row = parseExact(`{"photo":${cell}}`);
+  if (!isObject(row)) throw new TypeError("expected an object");
+  expect(printRow(photos, row, "jsonl")).toBe('{"photo":"mediafs://acme:main/home/5f/5f2d.png"}\n');
+});

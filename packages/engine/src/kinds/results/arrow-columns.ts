@@ -1,3 +1,4 @@
+import { exportedAddress } from "@appdb/contract/media";
 import type { ColumnType, EngineValue } from "@appdb/contract/types";
 import { arrayFromSql } from "../array-sql.ts";
 import { DTYPES, dtypeOf } from "../dtypes.ts";
@@ -17,6 +18,7 @@ import {
 } from "./arrow-types.ts";
 import { Bits, Bytes, Validity, Words } from "./arrow-vectors.ts";
 import type { DescribeFile } from "./describe-file.ts";
+import { OutsideType } from "./outside-type.ts";
 
 /** How results in Arrow's format take the values of a kind. */
 export interface ArrowForm {
@@ -33,7 +35,7 @@ export const BYTES: ArrowForm = { sent: () => "bytea", column: () => new TextCol
 export const TEXTS: ArrowForm = { sent: () => "text", column: () => new TextColumn(UTF8, null) };
 export const ADDRESSES: ArrowForm = {
   sent: () => "text",
-  column: (_type, describe) => new TextColumn(UTF8, (cell) => describe(cell).address),
+  column: (_type, describe) => new TextColumn(UTF8, (cell) => exportedAddress(describe(cell))),
 };
 export const TIMESTAMPS: ArrowForm = {
   sent: () => "timestamptz",
@@ -232,12 +234,35 @@ export const DAY_MS = 86_400_000;
 export const EPOCH_DAYS = 10_957;
 export const EPOCH_MICROS = BigInt(EPOCH_DAYS) * BigInt(DAY_MS) * 1000n;
 
-function copyTimestamp(to: Bytes, row: Buffer, start: number): void {
-  to.bigint(row.readBigInt64BE(start) + EPOCH_MICROS);
+/** Days of the years 1 to 9999, from 1970. */
+const [FIRST_DAY, LAST_DAY] = [-719_162, 2_932_896];
+const [FIRST_MICRO, END_MICRO] = [microsOfDay(FIRST_DAY), microsOfDay(LAST_DAY + 1)];
+/** PostgreSQL's values for `infinity` and `-infinity`. */
+const INFINITE_MICROS = [2n ** 63n - 1n, -(2n ** 63n)];
+const INFINITE_DAYS = [2 ** 31 - 1, -(2 ** 31)];
+
+function microsOfDay(day: number): bigint {
+  return BigInt(day) * BigInt(DAY_MS) * 1000n;
 }
 
+/** @throws OutsideType */
+function copyTimestamp(to: Bytes, row: Buffer, start: number): void {
+  const value = row.readBigInt64BE(start);
+  const micros = value + EPOCH_MICROS;
+  if (micros < FIRST_MICRO || micros >= END_MICRO) throw outside(INFINITE_MICROS.indexOf(value));
+  to.bigint(micros);
+}
+
+/** @throws OutsideType */
 function copyDate(to: Bytes, row: Buffer, start: number): void {
-  to.int32(row.readInt32BE(start) + EPOCH_DAYS);
+  const value = row.readInt32BE(start);
+  const days = value + EPOCH_DAYS;
+  if (days < FIRST_DAY || days > LAST_DAY) throw outside(INFINITE_DAYS.indexOf(value));
+  to.int32(days);
+}
+
+function outside(infinite: number): OutsideType {
+  return new OutsideType(["infinity", "-infinity"][infinite] ?? "a value of another year");
 }
 
 export function daysOf(date: string): number {
