@@ -6,6 +6,7 @@ import { PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
 import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { readLimitedUse, readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import { PAGE_BYTES } from "@appdb/engine/queries/list-rows";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import type { ManagedStore } from "@appdb/media/files/managed-store";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
@@ -91,6 +92,8 @@ export interface DatabasePodDeps {
   readonly query_limits: QueryLimits;
   /** Maximum size of a request body that is read into memory. */
   readonly body_bytes: number;
+  /** Maximum bytes of a page of rows. */
+  readonly page_bytes: number;
   /** Starts an orderly shutdown; returns immediately. */
   requestStop(): void;
 }
@@ -213,6 +216,8 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     manifests,
     mediaOf: () => spec.media,
     printAddress,
+    // temporary folders of pods are in memory
+    spool_folder: spec.data_folder,
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
   const queryWorkers = new QueryWorkers({ clock: steady, log });
@@ -338,6 +343,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     createRunner,
     query_limits: limits,
     body_bytes: limits.body_bytes,
+    page_bytes: maxRowBytes(PAGE_BYTES, spec.resources.memory_mb),
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();

@@ -48,6 +48,8 @@ export interface TableWritesDeps {
   readonly mediaOf: (env: Readonly<Record<string, string>>) => MediaPlace;
   /** The address of a token. */
   readonly printAddress: (base: string, token: string) => string;
+  /** Folder for bodies and responses that wait; defaults to the system's temporary folder. */
+  readonly spool_folder?: string;
 }
 
 /** What writes the rows of a table. */
@@ -242,6 +244,7 @@ async function open(
     manifests,
     mediaOf,
     printAddress,
+    spool_folder: spoolFolder,
   }: TableWritesDeps,
   share: ComputeShare,
   {
@@ -297,7 +300,7 @@ async function open(
     udf: () => workers?.get() ?? refusePython(target),
     log: logOfPeople(log),
     clock,
-    openSpool: createFileSpool,
+    openSpool: () => createFileSpool(spoolFolder),
     computes: share,
     onStale,
     ...mediaDeps(media),

@@ -69,7 +69,7 @@ class FileSpool implements Spool {
     this.#bufferedBytes = 0;
     try {
       this.#file ??= await openNameless(this.#folder);
-      await writeAll(this.#file, Buffer.concat(pieces));
+      for (const piece of pieces) await writeAll(this.#file, piece);
     } catch (error) {
       throw isDiskFull(error) ? diskFull(error) : error;
     }
