@@ -55,9 +55,11 @@ export async function listRows(sql: SqlConnection, table: ReadableTable, input: 
   const scope = `rows of ${table.id}${about}`;
   const after = cursor === null ? null : readKeys(scope, cursor, order === undefined ? 1 : 2);
   const columns = seenColumns(table);
-  const found = await readPage(sql, table, columns, { after, limit, order, page_bytes: pageBytes, where }).catch((error: unknown) => {
-    throw explainCondition(table, error);
-  });
+  const found = await readPage(sql, table, columns, { after, limit, order, page_bytes: pageBytes, where }).catch(
+    (error: unknown) => {
+      throw explainCondition(table, error);
+    },
+  );
   const last = found.rows.at(-1);
   const isLast = last === undefined || !found.has_more;
   const keys = last?.slice(columns.length + 1) ?? [];

@@ -117,9 +117,11 @@ export function openOutput(logFolder: string): number {
 
 /** Whether Node ended the program because its heap was full: it says so first. */
 export function hasFullHeap(logFolder: string): boolean {
-  return withTenantFolderSync(logFolder, (folder) => readTenantFile(join(folder, OUTPUT_FILE), REASON_BYTES))?.includes(
-    FULL_HEAP,
-  ) === true;
+  return (
+    withTenantFolderSync(logFolder, (folder) => readTenantFile(join(folder, OUTPUT_FILE), REASON_BYTES))?.includes(
+      FULL_HEAP,
+    ) === true
+  );
 }
 
 /** Bounds the size of a program's direct output: older output moves to `output.log.old`. */

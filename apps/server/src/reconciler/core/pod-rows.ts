@@ -1,4 +1,6 @@
 import type { Pod } from "@appdb/contract/routes/control-databases";
+import type { PodExit } from "@appdb/pods/driver/pod-driver";
+import { sql } from "kysely";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 
 /** Maximum time for a clean stop, in which PostgreSQL writes its buffers. */
@@ -26,5 +28,17 @@ export async function upsertPodRow(db: ControlDatabase | Tx, databaseId: string,
     .insertInto("control.pods")
     .values({ id: pod.id, database_id: databaseId, kind: pod.kind, started_at: null, memory_bytes: null, ...values })
     .onConflict((conflict) => conflict.column("id").doUpdateSet(values))
+    .execute();
+}
+
+/** Stores that a pod ended because it needed too much memory, for people; nothing for another end. */
+export async function keepMemoryEnd(tx: Tx, podId: string, exit: PodExit | null | undefined): Promise<void> {
+  if (exit?.is_out_of_memory !== true) return;
+  const memoryMb = sql<number>`(select (coalesce(d.observed, d.desired) -> 'resources' ->> 'memory_mb')::integer
+    from control.databases d where d.id = control.pods.database_id)`;
+  await tx
+    .updateTable("control.pods")
+    .set({ memory_ended_at: sql<Date>`clock_timestamp()`, memory_ended_mb: memoryMb })
+    .where("id", "=", podId)
     .execute();
 }
