@@ -16,6 +16,9 @@ const CODE_WEIGHT = 10;
 const HEAP_SHARE = 0.5;
 /** Node's own maximum on a large machine. */
 const HEAP_MOST_MB = 4_096;
+/** A pod with less memory returns freed buffers of this size at once. */
+const SMALL_MB = 1_024;
+const RETURNED_BYTES = String(256 * 1024);
 /** Size of one half of the space for new objects, and Node's own maximum. */
 const NEW_SHARE = 1 / 64;
 const NEW_MOST_MB = 16;
@@ -93,4 +96,13 @@ export function heapOptions({ memory_mb: memoryMb }: Pick<PodLimits, "memory_mb"
   const heapMb = Math.floor(Math.min(memoryMb * HEAP_SHARE, HEAP_MOST_MB));
   const newMb = Math.max(1, Math.floor(Math.min(memoryMb * NEW_SHARE, NEW_MOST_MB)));
   return [`--max-old-space-size=${heapMb}`, `--max-semi-space-size=${newMb}`];
+}
+
+/**
+ * Settings of the C library for the processes of a small pod: it keeps large buffers that were freed for later ones, tens of
+ * megabytes in each process, unless the size from which it returns them is fixed.
+ */
+export function allocatorSettings({ memory_mb: memoryMb }: Pick<PodLimits, "memory_mb">): Record<string, string> {
+  if (memoryMb >= SMALL_MB) return {};
+  return { MALLOC_MMAP_THRESHOLD_: RETURNED_BYTES, MALLOC_TRIM_THRESHOLD_: RETURNED_BYTES };
 }

@@ -11,7 +11,7 @@ import { readRun } from "../driver/pod-run.ts";
 import type { PodRecord } from "../driver/pod-state.ts";
 import { allotUser, retireUser } from "../driver/pod-users.ts";
 import { codeMounts, PLACE } from "./code-sandbox.ts";
-import { boundPod, enterGroup, heapOptions, type PodGroups, podGroups } from "./sandbox-bounds.ts";
+import { allocatorSettings, boundPod, enterGroup, heapOptions, type PodGroups, podGroups } from "./sandbox-bounds.ts";
 import { writeSettings } from "./sandbox-files.ts";
 import {
   entryNetwork,
@@ -52,7 +52,8 @@ export async function createSandboxPods(input: SandboxPodsInput): Promise<LocalD
     admit: () => undefined,
     async prepare(pod, record) {
       const argv = preparePod(host, input.program, pod, runFolder(record), groupsOf(record));
-      return { argv, env: { ...POD_ENVIRONMENT, SERVICE_POD_LAUNCHER: JSON.stringify(codeCommand(PLACE)) } };
+      const launcher = { SERVICE_POD_LAUNCHER: JSON.stringify(codeCommand(PLACE)) };
+      return { argv, env: { ...POD_ENVIRONMENT, ...allocatorSettings(pod.spec.limits), ...launcher } };
     },
     begun: (record, signal) => waitForBegin(folder, record, runFolder(record), signal),
     processes: (record) => groups.processes(groupsOf(record).pod),

@@ -3,6 +3,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { databasePaths } from "../../pods/database-paths.ts";
+import { findMemoryEnd } from "../../pods/find-memory-end.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { openTestReconciler, type TestReconciler } from "../../testing/test-reconciler.ts";
 import { startReconciler } from "../reconciler.ts";
@@ -58,6 +59,23 @@ describe("a pod", () => {
       { action: "database.lost", outcome: "failed" },
       { action: "database.recover", outcome: "succeeded" },
     ]);
+  });
+
+  test("that lacked memory says so after its restart", async () => {
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    await eventually(async () => expect((await setup.see()).awake_because).toBe("it never sleeps automatically"), {
+      timeout_ms: 10_000,
+    });
+    const find = () => findMemoryEnd(server.deps.db, setup.pod, 0);
+    const asked = find();
+    setup.machine.pods.end(setup.pod, { signal: "SIGKILL", is_out_of_memory: true });
+    expect(await asked).toEqual({ memory_mb: 1_024 });
+    await setup.settles("AVAILABLE");
+    const pod = await server.deps.db.selectFrom("control.pods").selectAll().executeTakeFirstOrThrow();
+    expect(pod).toMatchObject({ state: "READY", reason: null, memory_ended_mb: 1_024 });
+    // a request that began later did not end by it
+    expect(await find()).toBeUndefined();
   });
 
   test("is restarted after a power cut, several at once, unless its database sleeps", async () => {
