@@ -20,10 +20,14 @@ function workerMemory({ memory_mb: memoryMb }: Resources): number {
   return Math.max(LEAST_WORKER_MB, Math.floor(memoryMb * WORKER_SHARE));
 }
 
-/** The maximum share of a pod's memory for what a process keeps of results, by the limit. */
-const SHARES = { result_bytes: 1 / 16, live_bytes: 1 / 16, made_bytes: 1 / 8 } as const satisfies Partial<
-  Record<keyof ServiceLimits, number>
->;
+/** The maximum share of a pod's memory for what a process keeps of bodies and results, by the limit. */
+const SHARES = {
+  // a row is in memory several times while it is stored
+  body_bytes: 1 / 32,
+  result_bytes: 1 / 16,
+  live_bytes: 1 / 16,
+  made_bytes: 1 / 8,
+} as const satisfies Partial<Record<keyof ServiceLimits, number>>;
 const BYTES_PER_MB = 1024 * 1024;
 
 /** The limits of a pod: those of the server, as far as its memory allows. Only pods below a gigabyte have less. */
@@ -34,6 +38,7 @@ export function limitsWithin(limits: ServiceLimits, resources: Resources): Servi
     ...limits,
     workers: resources.workers,
     worker_memory_mb: workerMemory(resources),
+    body_bytes: within("body_bytes"),
     result_bytes: within("result_bytes"),
     live_bytes: within("live_bytes"),
     made_bytes: within("made_bytes"),
