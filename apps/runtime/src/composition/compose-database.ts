@@ -34,6 +34,7 @@ import { createMachineDisk, type MachineDisk } from "../databases/machine-disk.t
 import { OpenDatabases } from "../databases/open-databases.ts";
 import { printFileAddress, RowFiles } from "../databases/row-files.ts";
 import { ServerReserve, shareRefusal } from "../databases/server-reserve.ts";
+import { createSpoolRoom } from "../databases/spool-room.ts";
 import { TableWrites } from "../databases/table-writes.ts";
 import { UseMeter } from "../databases/use-meter.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
@@ -217,7 +218,11 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     mediaOf: () => spec.media,
     printAddress,
     // temporary folders of pods are in memory
-    spool_folder: spec.data_folder,
+    openSpool: createSpoolRoom({
+      folder: spec.data_folder,
+      uri: spec.uri,
+      room: async () => (await disk.room()).bytes,
+    }),
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
   const queryWorkers = new QueryWorkers({ clock: steady, log });

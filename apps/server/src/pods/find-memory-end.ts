@@ -4,7 +4,7 @@ import type { ControlDatabase } from "../database/pool.ts";
 import type { MemoryEnd } from "./pod-client.ts";
 
 /** The watch over the pods sees an end, and stores its reason, within this time. */
-const STORED_MS = 2_000;
+const STORED_MS = 8_000;
 const LOOK_MS = 100;
 
 /**

@@ -7,7 +7,7 @@ import type { Spool } from "@appdb/engine/ports";
 import { isDiskFull } from "./is-disk-full.ts";
 
 /** Maximum size kept in memory. Larger content goes to a file completely. */
-const MEMORY_BYTES = 8_000_000;
+export const MEMORY_BYTES = 8_000_000;
 const READ_BYTES = 262_144;
 
 /**
