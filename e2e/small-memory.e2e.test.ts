@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -95,7 +96,7 @@ if ((await useSandbox()) !== undefined) {
 async function writeRows(project: TestProject, name: string, row: (at: number) => string): Promise<void> {
   const file = createWriteStream(join(project.folder, name));
   for (let at = 0; at < ROWS; at++) {
-    if (!file.write(`${row(at)}\n`)) await new Promise((resolve) => file.once("drain", resolve));
+    if (!file.write(`${row(at)}\n`)) await once(file, "drain");
   }
   await new Promise<void>((resolve) => file.end(resolve));
 }

@@ -74,8 +74,20 @@ describe("a pod", () => {
     await setup.settles("AVAILABLE");
     const pod = await server.deps.db.selectFrom("control.pods").selectAll().executeTakeFirstOrThrow();
     expect(pod).toMatchObject({ state: "READY", reason: null, memory_ended_mb: 1_024 });
-    // a request that began later did not end by it
-    expect(await find()).toBeUndefined();
+    // a request that began before a restart for another reason did not end by it
+    await server.deps.db.updateTable("control.pods").set({ memory_ended_at: new Date(0) }).execute();
+    expect(await findMemoryEnd(server.deps.db, setup.pod, 60_000)).toBeUndefined();
+  });
+
+  test("that lacked memory while unwatched says so too", async () => {
+    {
+      await using _reconciler = await setup.start();
+      await setup.settles("AVAILABLE");
+    }
+    setup.machine.pods.end(setup.pod, { signal: "SIGKILL", is_out_of_memory: true });
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    expect(await findMemoryEnd(server.deps.db, setup.pod, 60_000)).toEqual({ memory_mb: 1_024 });
   });
 
   test("is restarted after a power cut, several at once, unless its database sleeps", async () => {
