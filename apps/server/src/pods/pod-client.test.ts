@@ -149,7 +149,9 @@ test.each([
   const asked = client.open(name, { params: { table: "docs" }, sent: "{}" } as never);
   await expect(asked).rejects.toMatchObject({
     code,
-    message: expect.stringContaining(`${outcome} Its pod needed more memory than the memory_mb of the database, 256 MB,`),
+    message: expect.stringContaining(
+      `${outcome} Its pod needed more memory than the memory_mb of the database, 256 MB,`,
+    ),
     hint: expect.stringMatching(hint),
     meta: { reason: "out_of_memory", memory_mb: 256 },
   });

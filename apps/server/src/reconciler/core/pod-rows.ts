@@ -49,7 +49,5 @@ export async function keepMemoryEnd(
     const from = new Date(startedAt);
     ended = ended.where((is) => is.or([is("memory_ended_at", "is", null), is("memory_ended_at", "<", from)]));
   }
-  await ended
-    .set({ memory_ended_at: sql<Date>`clock_timestamp()`, memory_ended_mb: memoryMb })
-    .execute();
+  await ended.set({ memory_ended_at: sql<Date>`clock_timestamp()`, memory_ended_mb: memoryMb }).execute();
 }

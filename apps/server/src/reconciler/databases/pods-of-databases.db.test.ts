@@ -75,7 +75,10 @@ describe("a pod", () => {
     const pod = await server.deps.db.selectFrom("control.pods").selectAll().executeTakeFirstOrThrow();
     expect(pod).toMatchObject({ state: "READY", reason: null, memory_ended_mb: 1_024 });
     // a request that began before a restart for another reason did not end by it
-    await server.deps.db.updateTable("control.pods").set({ memory_ended_at: new Date(0) }).execute();
+    await server.deps.db
+      .updateTable("control.pods")
+      .set({ memory_ended_at: new Date(0) })
+      .execute();
     expect(await findMemoryEnd(server.deps.db, setup.pod, 60_000)).toBeUndefined();
   });
 
