@@ -39,11 +39,14 @@ export interface Statement {
 /** A result exceeded the statement's maximum bytes. */
 export class ResultTooLarge extends Error {
   readonly max_bytes: number;
+  /** The first rows that have no more bytes; undefined where they were not counted. */
+  readonly fitting_rows: number | undefined;
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, fittingRows?: number) {
     super(`the result has more than ${maxBytes} bytes`);
     this.name = "ResultTooLarge";
     this.max_bytes = maxBytes;
+    this.fitting_rows = fittingRows;
   }
 }
 

@@ -28,6 +28,25 @@ export function printDatabase(database: Database, out: Output, now = Date.now())
   const header = ["POD ID", "STATUS", "READY", "RESTARTS", "AGE", "MEMORY"];
   for (const line of alignColumns([header, ...database.pods.map((pod) => podCells(pod, now))])) out.line(line);
   for (const { id, reason } of database.pods) if (reason !== null) out.line(`    ${id}: ${showControls(reason)}`);
+  for (const pod of database.pods) {
+    const end = describeMemoryEnd(pod, database, now);
+    if (end !== null) out.line(`    ${pod.id}: ${end.text}\n    hint: ${end.hint}`);
+  }
+}
+
+/** A pod that ended because it needed too much memory; null for none, and once its database has more. */
+export function describeMemoryEnd(
+  { ended_by_memory: end }: Pod,
+  { desired_resources: desired, uri }: Pick<Database, "desired_resources" | "uri">,
+  now = Date.now(),
+): { readonly text: string; readonly hint: string; readonly age_s: number } | null {
+  if (end == null || desired.memory_mb > end.memory_mb) return null;
+  const ageS = Math.max(0, (now - Date.parse(end.at)) / 1000);
+  return {
+    text: `it ended ${formatAge(ageS)} ago, because it needed more memory than its memory_mb of ${end.memory_mb}`,
+    hint: `Give the database more memory_mb in its entry of service.toml: cli db update ${uri}`,
+    age_s: ageS,
+  };
 }
 
 /** A database in one line: address, state, resources and running operation. */

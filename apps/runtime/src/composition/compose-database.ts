@@ -6,6 +6,7 @@ import { PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
 import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { readLimitedUse, readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import { PAGE_BYTES } from "@appdb/engine/queries/list-rows";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
 import type { ManagedStore } from "@appdb/media/files/managed-store";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
@@ -35,6 +36,7 @@ import { UseMeter } from "../databases/use-meter.ts";
 import { DiskGuard } from "../disks/disk-guard.ts";
 import { createMachineDisk, type MachineDisk } from "../disks/machine-disk.ts";
 import { ServerReserve, shareRefusal } from "../disks/server-reserve.ts";
+import { createSpoolRoom } from "../disks/spool-room.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
 
 /** Timeout for PostgreSQL's list of connections. */
@@ -91,6 +93,8 @@ export interface DatabasePodDeps {
   readonly query_limits: QueryLimits;
   /** Maximum size of a request body that is read into memory. */
   readonly body_bytes: number;
+  /** Maximum bytes of a page of rows. */
+  readonly page_bytes: number;
   /** Starts an orderly shutdown; returns immediately. */
   requestStop(): void;
 }
@@ -213,6 +217,12 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     manifests,
     mediaOf: () => spec.media,
     printAddress,
+    // temporary folders of pods are in memory
+    openSpool: createSpoolRoom({
+      folder: spec.data_folder,
+      uri: spec.uri,
+      room: async () => (await disk.room()).bytes,
+    }),
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
   const queryWorkers = new QueryWorkers({ clock: steady, log });
@@ -338,6 +348,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     createRunner,
     query_limits: limits,
     body_bytes: limits.body_bytes,
+    page_bytes: maxRowBytes(PAGE_BYTES, spec.resources.memory_mb),
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();

@@ -11,7 +11,7 @@ import { runtimeOfRows, tablesOfRuntime } from "@appdb/engine/catalog/row-runtim
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { insertServices } from "@appdb/engine/endpoints/table-routes";
-import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
+import type { Clock, Logger, Spool, SqlPool } from "@appdb/engine/ports";
 import { seenColumns } from "@appdb/engine/queries/list-rows";
 import { ComputeShare } from "@appdb/engine/routes/compute-share";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
@@ -48,6 +48,8 @@ export interface TableWritesDeps {
   readonly mediaOf: (env: Readonly<Record<string, string>>) => MediaPlace;
   /** The address of a token. */
   readonly printAddress: (base: string, token: string) => string;
+  /** For bodies and responses that wait; by default in the system's temporary folder. */
+  readonly openSpool?: () => Spool;
 }
 
 /** What writes the rows of a table. */
@@ -242,6 +244,7 @@ async function open(
     manifests,
     mediaOf,
     printAddress,
+    openSpool = createFileSpool,
   }: TableWritesDeps,
   share: ComputeShare,
   {
@@ -297,7 +300,7 @@ async function open(
     udf: () => workers?.get() ?? refusePython(target),
     log: logOfPeople(log),
     clock,
-    openSpool: createFileSpool,
+    openSpool,
     computes: share,
     onStale,
     ...mediaDeps(media),

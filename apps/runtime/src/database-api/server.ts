@@ -36,7 +36,7 @@ export function createDatabaseApi(deps: DatabasePodDeps): FastifyInstance {
     ),
     ...dataHandlers(async () => {
       await deps.ready();
-      return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri };
+      return { sql: deps.sql, row_files: deps.row_files, uri: deps.spec.uri, page_bytes: deps.page_bytes };
     }),
     ...podHandlers(app, deps),
     ...programHandlers(deps),

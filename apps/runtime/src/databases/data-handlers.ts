@@ -25,6 +25,8 @@ export interface DataSource {
   readonly row_files: RowFiles;
   /** Prefix of the paths of its tables: `main`, `cloud://acme:main`. */
   readonly uri: string;
+  /** Maximum bytes of a page of rows. */
+  readonly page_bytes?: number;
 }
 
 type Schemas = typeof DATA_SCHEMAS;
@@ -62,9 +64,10 @@ export function dataHandlers<Params>(open: (params: Params) => Promise<DataSourc
       }),
     rowList: async ({ params, query, reply }: Call<Params & OfTable> & Query<"rowList">) => {
       const { cursor = null, limit, order_by: orderBy, where } = query;
-      const text = await readTable(params, async ({ row_files: files, sql, table }) => {
+      const text = await readTable(params, async ({ page_bytes: pageBytes, row_files: files, sql, table }) => {
         const order = orderBy === undefined ? undefined : parseRowOrder(table, orderBy);
-        const page = await listRows(sql, table, { limit, cursor, order, where: conditionSql(table, where ?? null) });
+        const condition = conditionSql(table, where ?? null);
+        const page = await listRows(sql, table, { limit, cursor, order, where: condition, page_bytes: pageBytes });
         const rows = await files.describe(page.rows.join(","));
         return `{"rows":[${rows}],"next":${JSON.stringify(page.next)}}`;
       });

@@ -70,6 +70,8 @@ interface PodTable {
   /** A bigint. */
   memory_bytes: string | null;
   draining_since: Date | null;
+  memory_ended_at: Date | null;
+  memory_ended_mb: number | null;
 }
 
 interface ImageTable {

@@ -370,6 +370,8 @@ CREATE TABLE control.pods (
     reason text,
     memory_bytes bigint,
     draining_since timestamp with time zone,
+    memory_ended_at timestamp with time zone,
+    memory_ended_mb integer,
     CONSTRAINT pods_kind_check CHECK ((kind = ANY (ARRAY['database'::text, 'service'::text]))),
     CONSTRAINT pods_state_check CHECK ((state = ANY (ARRAY['STARTING'::text, 'READY'::text, 'NOT_READY'::text, 'STOPPED'::text, 'FAILED'::text])))
 );

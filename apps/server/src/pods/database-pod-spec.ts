@@ -8,7 +8,7 @@ import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { databasePod } from "./database-paths.ts";
 import { bucketAccess, MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
-import { tasksOf, workerMemory } from "./pod-bounds.ts";
+import { limitsWithin, tasksOf } from "./pod-bounds.ts";
 import { mediaLinkToken } from "./service-token.ts";
 
 export interface DatabasePodInput {
@@ -55,11 +55,7 @@ export function databasePodSpec(input: DatabasePodInput): PodSpec {
     token: input.token.reveal(),
     link_token: mediaLinkToken(input.token, database.id).reveal(),
     resources,
-    limits: {
-      ...input.limits,
-      workers: resources.workers,
-      worker_memory_mb: workerMemory(resources),
-    },
+    limits: limitsWithin(input.limits, resources),
     runtime: { ...input.runtime, env: { ...env } },
     files_folder: volumes.trees.target,
     media: mediaPlace({

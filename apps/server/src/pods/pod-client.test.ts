@@ -136,6 +136,27 @@ test.each([
   await expect(asked).rejects.toMatchObject({ code, message: expect.stringMatching(new RegExp(`${end}$`)) });
 });
 
+test.each([
+  ["rowInsert", "commit_unknown", "the rows may or may not be stored.", /cli db update .* {3}Count the rows/],
+  ["rowCompute", "database_not_reached", "does not answer.", /cli db update cloud:\/\/acme:main$/],
+] as const)("the end of a pod that lacks memory during %s is named", async (name, code, outcome, hint) => {
+  await using pod = await openPodWith((request) => {
+    request.resume();
+    request.on("end", () => request.socket.destroy());
+  });
+  const whyEnded = async () => ({ memory_mb: 256 });
+  const client = podClient({ uri, endpoint: pod.endpoint, token: new Secret("token"), whyEnded });
+  const asked = client.open(name, { params: { table: "docs" }, sent: "{}" } as never);
+  await expect(asked).rejects.toMatchObject({
+    code,
+    message: expect.stringContaining(
+      `${outcome} Its pod needed more memory than the memory_mb of the database, 256 MB,`,
+    ),
+    hint: expect.stringMatching(hint),
+    meta: { reason: "out_of_memory", memory_mb: 256 },
+  });
+});
+
 test("a pod that does not run leaves nothing unknown about an insert", async () => {
   const endpoint = { kind: "socket", path: "/none/pod.sock" } as const;
   const client = podClient({ uri, endpoint, token: new Secret("token") });

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import { type Client, createClient, type Fetched } from "@appdb/contract/clients/client";
-import { lostWrite } from "@appdb/contract/clients/lost-write";
+import { isBroken, lostWrite } from "@appdb/contract/clients/lost-write";
 import { AppError, appError, type Problem } from "@appdb/contract/errors";
 import type { Route, Schema } from "@appdb/contract/routes/api";
 import { POD_API } from "@appdb/contract/routes/pod-api";
@@ -18,8 +18,16 @@ const UNAUTHORIZED = 401;
 /** How the pod of a database is reached. */
 export interface DatabaseAddress extends PodAddress {
   readonly uri: string;
+  /** Why the pod ended, after a connection to it broke; missing for work of the server itself. */
+  readonly whyEnded?: () => Promise<MemoryEnd | undefined>;
   /** Counts documents for a request of an organization; missing for work of the server itself. */
   readonly count?: FetchPodInput["count"];
+}
+
+/** A pod that ended because it needed too much memory. */
+export interface MemoryEnd {
+  /** Of its database, at that time. */
+  readonly memory_mb: number;
 }
 
 export type PodClient = Client<typeof POD_API, PodAnswer>;
@@ -32,12 +40,15 @@ export interface PodAnswer extends Fetched {
  * @throws the pod's refusals; server_too_old for a route that the pod does not have; commit_unknown for a write of rows
  * whose connection broke; database_not_reached without an answer, or for one that does not match the contract
  */
-export function podClient({ uri, ...address }: DatabaseAddress, silenceMs = SILENCE_MS): PodClient {
+export function podClient({ uri, whyEnded, ...address }: DatabaseAddress, silenceMs = SILENCE_MS): PodClient {
   const ask = fetchPod({ ...address, silence_ms: silenceMs, max_bytes: MAX_DOCUMENT_BYTES });
   return createClient<typeof POD_API, PodAnswer>(POD_API, {
     url: "",
     fetch: async (path, init) => {
-      const answer = await ask(path, init);
+      const answer = await ask(path, init).catch(async (cause: unknown) => {
+        const end = isBroken(cause) && init.signal?.aborted !== true ? await whyEnded?.() : undefined;
+        throw end === undefined ? cause : new EndedByMemory(end, cause);
+      });
       // a pod that refuses its own token is not the requested one
       if (answer.status === UNAUTHORIZED) {
         // an unread body would occupy its connection
@@ -48,7 +59,9 @@ export function podClient({ uri, ...address }: DatabaseAddress, silenceMs = SILE
     },
     headers: () => ({}),
     lost: (route, cause) =>
-      cause instanceof AppError ? cause : (lostWrite(uri, route, cause) ?? podUnreachable(uri, cause)),
+      cause instanceof AppError
+        ? cause
+        : explained(uri, lostWrite(uri, route, cause) ?? podUnreachable(uri, cause), cause),
     refused: (route, problem) => (isUnknownRoute(problem) ? previousBuild(uri, route) : undefined),
     interrupted: (cause) => podUnreachable(uri, cause),
     failed: (_route, _what, cause) => podUnreachable(uri, cause),
@@ -80,7 +93,30 @@ function previousBuild(uri: string, { method, path }: Route): Error {
   });
 }
 
-export function podUnreachable(uri: string, cause?: unknown): Error {
+/** The connection to a pod broke, because the pod needed too much memory. */
+class EndedByMemory extends Error {
+  readonly memory_mb: number;
+
+  constructor({ memory_mb: memoryMb }: MemoryEnd, cause: unknown) {
+    super(`the pod needed more than ${memoryMb} MB of memory`, { cause });
+    this.memory_mb = memoryMb;
+  }
+}
+
+/** The error of a broken connection, with the reason if the pod lacked memory. What is unknown stays so. */
+function explained(uri: string, error: AppError, cause: unknown): AppError {
+  if (!(cause instanceof EndedByMemory)) return error;
+  const { memory_mb: memoryMb } = cause;
+  const more = `Give it more memory_mb in its entry of service.toml: cli db update ${uri}`;
+  return new AppError(error.code, {
+    detail: `${error.message} Its pod needed more memory than the memory_mb of the database, ${memoryMb} MB, and was restarted.`,
+    hint: error.code === "commit_unknown" && error.hint !== undefined ? `${more}   ${error.hint}` : more,
+    meta: { ...error.meta, reason: "out_of_memory", memory_mb: memoryMb },
+    cause,
+  });
+}
+
+export function podUnreachable(uri: string, cause?: unknown): AppError {
   return appError("database_not_reached", {
     detail: `${uri} does not answer.`,
     hint: `Check its status, then try again: cli db status ${uri}`,

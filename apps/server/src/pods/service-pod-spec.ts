@@ -9,7 +9,7 @@ import type { ObservedDatabase } from "../database/desired.ts";
 import { databaseEnvironment, noticesOf } from "./database-environment.ts";
 import { databasePod } from "./database-paths.ts";
 import { bucketAccess, MEDIA_CODE_PARTS, mediaPlace } from "./media-place.ts";
-import { tasksOf, workerMemory } from "./pod-bounds.ts";
+import { limitsWithin, tasksOf } from "./pod-bounds.ts";
 import { servicePod, servicePodId } from "./service-paths.ts";
 
 export interface ServicePodInput {
@@ -71,7 +71,7 @@ export function servicePodSpec(input: ServicePodInput): PodSpec {
     run_folder: volumes.sockets.target,
     log_folder: volumes.logs.target,
     resources,
-    limits: { ...input.limits, workers: release.workers, worker_memory_mb: workerMemory(resources) },
+    limits: limitsWithin(input.limits, resources),
     manifest: release.manifest,
     runtime: { ...input.runtime, project_root: volumes.tree.target, env: { ...env } },
     media: mediaPlace({

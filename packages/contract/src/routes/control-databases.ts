@@ -30,6 +30,8 @@ export const podSchema = z.object({
   /** Why it is not READY, for people. */
   reason: z.string().nullable(),
   memory_bytes: z.int().nullable(),
+  /** When it last ended because it needed too much memory, and the memory_mb of its database then. */
+  ended_by_memory: z.object({ at: time, memory_mb: z.int() }).nullable().optional(),
 });
 export type Pod = z.infer<typeof podSchema>;
 

@@ -268,7 +268,8 @@ test("rows are streamed: only the groups count as held", async () => {
   tested.statements();
   expect(await rows("/by_kind?kind=many")).toEqual([{ s: 19_999 }]);
   const fetches = tested.statements().filter(({ text }) => text.startsWith("fetch"));
-  expect(fetches).toHaveLength(41);
+  // a small one first, and an empty one last
+  expect(fetches).toHaveLength(42);
 });
 
 test("a table that changes before the read is read in its new shape", async () => {

@@ -7,6 +7,7 @@ import type { SqlConnection, UdfFold, UdfFolded, UdfRunner } from "../ports.ts";
 import { decodeRows, type QueryArguments } from "../query-plans/python-rows.ts";
 import type { FoldStage, PlannedFold, PlannedStatement } from "../query-plans/query-plan.ts";
 import { computeError, type FailedAt } from "../query-plans/query-refusals.ts";
+import { FIRST_FETCH, nextFetch } from "../sql/next-fetch.ts";
 import { type QueryLimits, tooManyBytes } from "../sql/query-limits.ts";
 import { quoteTable } from "../sql/quote.ts";
 import type { StatementPool } from "../timing.ts";
@@ -83,7 +84,8 @@ async function foldRows(
   const folded: ReadonlyMap<number, UdfFolded>[] = [];
   for (const { rows, columns, folds: planned, is_sorted: isSorted } of stage.streams) {
     const folds: UdfFold[] = [];
-    const fetched = readsFiles(planned) ? FETCHED_FILES : FETCHED;
+    const most = readsFiles(planned) ? FETCHED_FILES : FETCHED;
+    let fetched = FIRST_FETCH;
     try {
       for (const fold of planned) folds.push(await startFold(udf(), fold, args, { isSorted, isWindow: false }));
       const { text, values } = fill(rows);
@@ -91,6 +93,7 @@ async function foldRows(
       for (;;) {
         signal?.throwIfAborted();
         const { rows: texts } = await connection.query({ text: `fetch ${fetched} from rows`, signal });
+        fetched = nextFetch(texts, most);
         if (texts.length === 0) break;
         const numbers = texts.map(([number]) => Number(number));
         const found = columnsOf(decodeRows(columns, texts, 1), columns.length);

@@ -3,6 +3,7 @@ import { aColumn, aManifest, aTable } from "@appdb/testkit/manifest-builder";
 import { expect, test } from "vitest";
 import type { CatalogTable } from "../catalog/catalog.ts";
 import { readTableSizes } from "../catalog/table-sizes.ts";
+import type { SqlConnection } from "../ports.ts";
 import { countRows, findRow, findTable, listRows } from "./list-rows.ts";
 import { writeQueryCursor } from "./query-cursor.ts";
 
@@ -43,6 +44,23 @@ test.each([
   const of = await table();
   const cursor = writeQueryCursor(`rows of ${of.id}`, 2, { keys, returned: 0 });
   await expect(listRows(deps().sql, of, { limit: 2, cursor })).rejects.toMatchObject({ code: "invalid_cursor" });
+});
+
+test("a page has the rows that fit into its bytes, by two statements", async () => {
+  await apply(docs());
+  await insertDocs(20);
+  await execute({ text: "update docs set title = repeat('x', 100000)" });
+  const of = await table();
+  let statements = 0;
+  const counted: SqlConnection = {
+    query: (statement) => {
+      statements += 1;
+      return deps().sql.query(statement);
+    },
+  };
+  const page = await listRows(counted, of, { limit: 1_000, cursor: null, page_bytes: 600_000 });
+  expect([page.rows.length, statements]).toEqual([4, 2]);
+  expect(page.next).not.toBe(null);
 });
 
 test("a page of long values has fewer rows, and the next continues after them", async () => {

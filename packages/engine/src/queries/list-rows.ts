@@ -17,7 +17,7 @@ import { behind, type RowOrder } from "./row-order.ts";
 
 /** Maximum total size of a page's values; a page of long values has fewer rows. A single row is returned at any
  *  size. */
-const PAGE_BYTES = 16_000_000;
+export const PAGE_BYTES = 16_000_000;
 
 export interface ListRowsInput {
   /** Rows of the page. */
@@ -28,6 +28,8 @@ export interface ListRowsInput {
   readonly where?: string | undefined;
   /** Absent: the newest first. */
   readonly order?: RowOrder | undefined;
+  /** Default: `PAGE_BYTES`. */
+  readonly page_bytes?: number | undefined;
 }
 
 export interface ListedRows {
@@ -48,14 +50,16 @@ export function seenColumns(table: ReadableTable): readonly CatalogColumn[] {
  * be computed for a row
  */
 export async function listRows(sql: SqlConnection, table: ReadableTable, input: ListRowsInput): Promise<ListedRows> {
-  const { cursor, limit, order, where } = input;
+  const { cursor, limit, order, page_bytes: pageBytes, where } = input;
   const about = where === undefined && order === undefined ? "" : ` ${digest(`${where ?? ""}\n${order?.text ?? ""}`)}`;
   const scope = `rows of ${table.id}${about}`;
   const after = cursor === null ? null : readKeys(scope, cursor, order === undefined ? 1 : 2);
   const columns = seenColumns(table);
-  const found = await readPage(sql, table, columns, { after, limit, order, where }).catch((error: unknown) => {
-    throw explainCondition(table, error);
-  });
+  const found = await readPage(sql, table, columns, { after, limit, order, page_bytes: pageBytes, where }).catch(
+    (error: unknown) => {
+      throw explainCondition(table, error);
+    },
+  );
   const last = found.rows.at(-1);
   const isLast = last === undefined || !found.has_more;
   const keys = last?.slice(columns.length + 1) ?? [];
@@ -170,7 +174,7 @@ interface Page {
   readonly has_more: boolean;
 }
 
-interface PageInput extends Pick<ListRowsInput, "limit" | "order" | "where"> {
+interface PageInput extends Pick<ListRowsInput, "limit" | "order" | "page_bytes" | "where"> {
   /** The identity of the last row before the page, and its value that sorts. */
   readonly after: readonly (string | null)[] | null;
 }
@@ -180,7 +184,7 @@ async function readPage(
   sql: SqlConnection,
   table: ReadableTable,
   columns: readonly CatalogColumn[],
-  { after, limit, order, where }: PageInput,
+  { after, limit, order, page_bytes: pageBytes = PAGE_BYTES, where }: PageInput,
 ): Promise<Page> {
   const identity = quoteIdent(table.identity);
   const sorted = order === undefined ? [] : [order.value];
@@ -193,13 +197,15 @@ async function readPage(
   const first = order === undefined ? "" : `${order.value} ${order.is_descending ? "desc" : "asc"} nulls last, `;
   const text = `select ${shown} from ${rowsSql(table)}${filter} order by ${first}${identity} desc limit $1::int`;
   const given = after === null ? [] : [afterIdentity, ...(order === undefined ? [] : [afterValue])];
-  for (let size = limit; ; size = Math.ceil(size / 4)) {
+  for (let size = limit; ; ) {
     const values = [size + 1, ...given];
     try {
-      const { rows } = await sql.query({ text, values, ...(size === 1 ? {} : { max_bytes: PAGE_BYTES }) });
+      const { rows } = await sql.query({ text, values, ...(size === 1 ? {} : { max_bytes: pageBytes }) });
       return { rows: rows.slice(0, size), has_more: rows.length > size };
     } catch (error) {
       if (!(error instanceof ResultTooLarge)) throw error;
+      // the row after the page has to fit too
+      size = error.fitting_rows === undefined ? Math.ceil(size / 4) : Math.max(1, error.fitting_rows - 1);
     }
   }
 }

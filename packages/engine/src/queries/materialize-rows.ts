@@ -11,11 +11,12 @@ import {
 } from "../query-plans/python-rows.ts";
 import type { MaterialStage, NamedType, PlannedWindow, WindowStage } from "../query-plans/query-plan.ts";
 import { computeError } from "../query-plans/query-refusals.ts";
+import { FIRST_FETCH, nextFetch } from "../sql/next-fetch.ts";
 import { type QueryLimits, tooManyBytes } from "../sql/query-limits.ts";
 import { measured, type StatementPool, type Timing } from "../timing.ts";
 import { startFold } from "./start-fold.ts";
 
-/** Rows per cursor fetch, for Python. */
+/** Maximum rows per cursor fetch, for Python. */
 const FETCHED = 500;
 /** Rows of a window in a worker at once. */
 const FED = 128;
@@ -116,8 +117,10 @@ async function readRows(
   const isComplete = await sql.transaction(async (connection) => {
     const { text, values = [] } = statement;
     await connection.query({ text: `declare rows no scroll cursor for ${text}`, values });
+    let fetched = FIRST_FETCH;
     for (let count = 0; kept.length < enough; ) {
-      const { rows } = await connection.query({ text: `fetch ${FETCHED} from rows`, signal });
+      const { rows } = await connection.query({ text: `fetch ${fetched} from rows`, signal });
+      fetched = nextFetch(rows, FETCHED);
       if (rows.length === 0) return count > 0 || (await isCurrent(connection));
       count += rows.length;
       const made = await compute(decodeRows(columns, rows));

@@ -16,6 +16,8 @@ export interface RowLocation {
 /** Rows that are written together, with their positions in the request. */
 export interface RowBatch {
   readonly count: number;
+  /** Size of what was sent for them. */
+  readonly bytes: number;
   /** For rows that came as columns, they are made when this is first read. */
   readonly rows: readonly Row[];
   /** Their values where they can be stored without making rows. */
@@ -61,7 +63,7 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
   for await (const texts of source.texts) {
     const columns = "columns" in texts && firstRefusal === undefined ? source.read_columns?.(texts) : undefined;
     if ("columns" in texts && columns !== undefined) {
-      if (rows.length > 0) yield batchOf(source.kind, rows, lines, count);
+      if (rows.length > 0) yield batchOf(source.kind, { rows, lines, bytes }, count);
       rows = [];
       lines = [];
       bytes = 0;
@@ -102,7 +104,7 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
         lines = [];
         if (count - firstRefusal.row > REFUSALS.rows) throw refusal(refused, firstRefusal.error);
       } else if (rows.length >= limits.batch_rows || bytes >= BATCH_BYTES) {
-        yield batchOf(source.kind, rows, lines, count);
+        yield batchOf(source.kind, { rows, lines, bytes }, count);
         rows = [];
         lines = [];
         bytes = 0;
@@ -110,13 +112,17 @@ export async function* readRows(source: RowTexts, read: RowReader, limits: ManyR
     }
   }
   if (firstRefusal !== undefined) throw refusal(refused, firstRefusal.error);
-  if (rows.length > 0) yield batchOf(source.kind, rows, lines, count);
+  if (rows.length > 0) yield batchOf(source.kind, { rows, lines, bytes }, count);
 }
 
-function batchOf(kind: RowTexts["kind"], rows: readonly Row[], lines: readonly number[], count: number): RowBatch {
+interface ReadRows extends Pick<RowBatch, "bytes" | "rows"> {
+  readonly lines: readonly number[];
+}
+
+function batchOf(kind: RowTexts["kind"], { bytes, lines, rows }: ReadRows, count: number): RowBatch {
   const first = count - rows.length;
   const locationOf = (at: number) => placeOf(kind, first + at, lines[at] ?? 0);
-  return { count: rows.length, rows, columns: undefined, locationOf };
+  return { count: rows.length, bytes, rows, columns: undefined, locationOf };
 }
 
 /** Rows that came as columns. Only an error, or a COPY of texts, needs them as rows. */
@@ -141,6 +147,10 @@ class ColumnRows implements RowBatch {
 
   get count(): number {
     return this.#batch.rows;
+  }
+
+  get bytes(): number {
+    return this.#batch.bytes;
   }
 
   get rows(): readonly Row[] {

@@ -74,7 +74,7 @@ function checkRows({ columns, rows: count }: ColumnBatch, rows: number, rowBytes
 function tooLarge(row: number, bytes: number, most: number): Error {
   return appError("payload_too_large", {
     detail: `Line ${row + 1} is longer than ${most} bytes: it has ${bytes}. Nothing was stored.`,
-    hint: "Send shorter rows, or raise SERVICE_BODY_BYTES.",
+    hint: "Send shorter rows, or raise SERVICE_BODY_BYTES. A hosted database below 512 MB needs more memory_mb.",
     meta: { line: row + 1, limit: "body_bytes", value: most },
   });
 }

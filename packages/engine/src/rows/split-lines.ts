@@ -60,7 +60,7 @@ function byteLength(text: string | Uint8Array): number {
 function tooLong(line: number, lineBytes: number): Error {
   return appError("payload_too_large", {
     detail: `Line ${line} is longer than ${lineBytes} bytes. Nothing was stored.`,
-    hint: "Send shorter lines, one row each, or raise SERVICE_BODY_BYTES.",
+    hint: "Send shorter lines, one row each, or raise SERVICE_BODY_BYTES. A hosted database below 512 MB needs more memory_mb.",
     meta: { line, limit: "body_bytes", value: lineBytes },
   });
 }

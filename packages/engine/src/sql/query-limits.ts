@@ -44,7 +44,7 @@ export function tooManyRows(query: string, limits: QueryLimits): Error {
 export function tooManyBytes(query: string, limits: QueryLimits, cause?: unknown): Error {
   return appError("result_too_large", {
     detail: `The result of the query ${query} exceeds ${limits.result_bytes} bytes, the maximum of a result.`,
-    hint: `Take fewer rows or columns, or raise ${limitVariable("result_bytes")}.`,
+    hint: `Take fewer rows or columns, or raise ${limitVariable("result_bytes")}. A hosted database below 1,024 MB needs more memory_mb.`,
     meta: { query, limit: "result_bytes", value: limits.result_bytes },
     cause,
   });

@@ -11,6 +11,7 @@ import type { RouteContext } from "../routes/route-context.ts";
 import { givenInRows } from "../rows/given-media.ts";
 import { splitArray } from "../rows/split-array.ts";
 import { compileChangeReader, compileMatchReader, compileRowReader } from "../rows/validate-row.ts";
+import { FIRST_FETCH, nextFetch } from "../sql/next-fetch.ts";
 import { quoteIdent, quoteTable } from "../sql/quote.ts";
 import type { ReadableTable } from "../views/view-tables.ts";
 import { explainRefusal } from "../write/sql-refusals.ts";
@@ -349,13 +350,15 @@ async function* pages(connection: SqlTransaction, { identity, signal, values, ve
   const text = [
     `select ${[id, ...values].join(", ")} from ${quoteTable(version)}`,
     `where ${id} > $1::uuid${where === undefined ? "" : ` and (${where})`}`,
-    `order by ${id} limit ${AT_ONCE} for no key update`,
+    `order by ${id} limit $2::int for no key update`,
   ].join("\n");
+  let size = values.length === 0 ? AT_ONCE : FIRST_FETCH;
   for (let after: string | null = FIRST_IDENTITY; after !== null; ) {
     signal.throwIfAborted();
-    const { rows } = await connection.query({ text, values: [after] });
+    const { rows } = await connection.query({ text, values: [after, size] });
     if (rows.length > 0) yield rows;
-    after = rows.length < AT_ONCE ? null : (rows.at(-1)?.[0] ?? null);
+    after = rows.length < size ? null : (rows.at(-1)?.[0] ?? null);
+    size = nextFetch(rows, AT_ONCE);
   }
 }
 

@@ -37,8 +37,9 @@ export interface BulkSteps {
 }
 
 const SAVEPOINT = "many_rows";
-/** PostgreSQL may refuse a row after later rows were sent. This number of batches is kept to name it. */
-const KEPT_BATCHES = 8;
+/** PostgreSQL may refuse a row after later rows were sent. Batches of so many bytes, and the last three, are kept to name it. */
+const KEPT_BYTES = 2_000_000;
+const KEPT_BATCHES = { least: 3, most: 8 } as const;
 
 /** The content and the tools of one transaction. */
 interface Run {
@@ -122,6 +123,7 @@ export class BulkWriter {
       text: `set local statement_timeout = 0; set local lock_timeout = ${statementTimeoutMs}`,
     });
     const sent: { readonly first: number; readonly batch: RowBatch }[] = [];
+    let sentBytes = 0;
     let count = 0;
     // the first batch says whether rows come as columns
     const isBinary = first.done !== true && first.value.columns !== undefined && run.copy.binary !== null;
@@ -130,7 +132,10 @@ export class BulkWriter {
       for (let step = first; step.done !== true; step = await iterator.next()) {
         const batch = step.value;
         sent.push({ first: count, batch });
-        if (sent.length > KEPT_BATCHES) sent.shift();
+        sentBytes += batch.bytes;
+        while (sent.length > (sentBytes > KEPT_BYTES ? KEPT_BATCHES.least : KEPT_BATCHES.most)) {
+          sentBytes -= sent.shift()?.batch.bytes ?? 0;
+        }
         count += batch.count;
         if (copy !== undefined && batch.columns !== undefined) {
           yield this.#copyColumns(run, copy, batch.count, batch.columns);

@@ -235,13 +235,13 @@ async function handleEnd(
   return { event: "lost", ...who, is_running: false, is_replaced: false, pause_ms: judged.pause_ms };
 }
 
-/** The lines that may say why a pod ended. A pod that was killed had no time to say it. */
+/** The lines that may say why a pod ended. A pod that was killed, or lacked memory, had no time to say it. */
 async function findLastWords(
   { clock, driver, logOf }: WatchPodsDeps,
   pod: Watched,
   status: PodStatus,
 ): Promise<string[]> {
-  if (isKill(status.exit)) return [];
+  if (isKill(status.exit) || status.exit?.is_out_of_memory === true) return [];
   const startedAt = Date.parse(status.started_at);
   const since = pod.ready_at === undefined ? startedAt : Math.max(startedAt, clock.now() - RECENT_MS);
   return await driver.lastLines(logOf(status), new Date(since), LAST_LINES);

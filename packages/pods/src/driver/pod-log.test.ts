@@ -17,7 +17,7 @@ import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
 import { afterEach, beforeEach, expect, onTestFinished, test } from "vitest";
 import type { PodLine } from "./pod-driver.ts";
-import { boundOutput, openOutput, readLastLines, readPodLog } from "./pod-log.ts";
+import { boundOutput, hasFullHeap, openOutput, readLastLines, readPodLog } from "./pod-log.ts";
 
 let folder: string;
 const never = new AbortController().signal;
@@ -232,4 +232,12 @@ test("excludes answered requests from a pod's last words", async () => {
   const requests = Array.from({ length: 30 }, (_, at) => entry(6 + at, "request", { status: 200 }));
   write("pod.log", entry(5, "its disk is full"), ...requests);
   expect(await readLastLines(folder, new Date("2026-03-01T10:00:05Z"), 5)).toEqual(["its disk is full"]);
+});
+
+test("tells the end of a program whose heap was full", () => {
+  expect(hasFullHeap(join(folder, "none"))).toBe(false);
+  write("output.log", "Error: something else\n");
+  expect(hasFullHeap(folder)).toBe(false);
+  write("output.log", "FATAL ERROR: Reached heap limit Allocation failed - JavaScript heap out of memory\n");
+  expect(hasFullHeap(folder)).toBe(true);
 });

@@ -15,7 +15,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { appError } from "@appdb/contract/errors";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
-import { TENANT_FILE, withTenantFolderSync } from "@appdb/system/files/tenant-files";
+import { readTenantFile, TENANT_FILE, withTenantFolderSync } from "@appdb/system/files/tenant-files";
 import { createLineSplitter } from "@appdb/system/processes/output-lines";
 import { LogFiles } from "./log-files.ts";
 import { parseLogLine } from "./log-line.ts";
@@ -26,6 +26,9 @@ const LOG_FILE = "pod.log";
 /** Direct output of the program: little, mostly the reason of a crash. */
 const OUTPUT_FILE = "output.log";
 const MAX_OUTPUT_BYTES = 4_000_000;
+/** What Node prints when it ends because of its heap, within so many bytes. */
+const FULL_HEAP = "JavaScript heap out of memory";
+const REASON_BYTES = 64 * 1024;
 const MAX_LINE_LENGTH = 64 * 1024;
 const POLL_MS = 100;
 /** Prefix of a pod's line about an answered request. It does not explain why the pod ended. */
@@ -110,6 +113,15 @@ export function openOutput(logFolder: string): number {
   throw appError("pod_failed", {
     detail: `The folder ${logFolder} for a pod's log cannot be used: it is not a folder.`,
   });
+}
+
+/** Whether Node ended the program because its heap was full: it says so first. */
+export function hasFullHeap(logFolder: string): boolean {
+  return (
+    withTenantFolderSync(logFolder, (folder) => readTenantFile(join(folder, OUTPUT_FILE), REASON_BYTES))?.includes(
+      FULL_HEAP,
+    ) === true
+  );
 }
 
 /** Bounds the size of a program's direct output: older output moves to `output.log.old`. */

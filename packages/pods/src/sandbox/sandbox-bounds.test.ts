@@ -3,7 +3,7 @@ import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ControlGroups } from "./control-groups.ts";
-import { boundAllPods, boundPod, podGroups, podsMemory } from "./sandbox-bounds.ts";
+import { allocatorSettings, boundAllPods, boundPod, heapOptions, podGroups, podsMemory } from "./sandbox-bounds.ts";
 
 const MEGABYTE = 1024 ** 2;
 
@@ -51,4 +51,21 @@ test("starts pods while older ones exceed the limit", () => {
   });
   expect(() => boundAllPods(refuse("EBUSY"))).not.toThrow();
   expect(() => boundAllPods(refuse("EACCES"))).toThrow("EACCES");
+});
+
+test.each([
+  [256, 128, 4],
+  [1_024, 512, 16],
+  [65_536, 4_096, 16],
+])("the heap of a pod with %i MB leaves memory for PostgreSQL", (memoryMb, oldMb, newMb) => {
+  const options = [`--max-old-space-size=${oldMb}`, `--max-semi-space-size=${newMb}`];
+  expect(heapOptions({ memory_mb: memoryMb })).toEqual(options);
+});
+
+test("only small pods return freed buffers at once", () => {
+  expect(Object.keys(allocatorSettings({ memory_mb: 256 }))).toEqual([
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TRIM_THRESHOLD_",
+  ]);
+  expect(allocatorSettings({ memory_mb: 1_024 })).toEqual({});
 });

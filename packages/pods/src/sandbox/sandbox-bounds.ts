@@ -12,6 +12,17 @@ const ENGINE_LEAST_TASKS = 64;
 const ENGINE_WEIGHT = 40;
 const CODE_WEIGHT = 10;
 
+/** Share of a pod's memory for the JavaScript heap of its program: the rest is for PostgreSQL, buffers and functions. */
+const HEAP_SHARE = 0.5;
+/** Node's own maximum on a large machine. */
+const HEAP_MOST_MB = 4_096;
+/** A pod with less memory returns freed buffers of this size at once. */
+const SMALL_MB = 1_024;
+const RETURNED_BYTES = String(256 * 1024);
+/** Size of one half of the space for new objects, and Node's own maximum. */
+const NEW_SHARE = 1 / 64;
+const NEW_MOST_MB = 16;
+
 /** Share of memory reserved for the server and its PostgreSQL; at most half of a small machine. */
 const SERVER_SHARE = 1 / 16;
 const SERVER_LEAST_MB = 512;
@@ -75,4 +86,23 @@ export function codeLimits({ cpu, memory_mb: memoryMb, tasks }: PodLimits): PodL
   const engineMb = Math.min(Math.max(memoryMb * ENGINE_SHARE, ENGINE_LEAST_MB), memoryMb / 2);
   const engineTasks = Math.min(Math.max(tasks * ENGINE_SHARE, ENGINE_LEAST_TASKS), tasks / 2);
   return { cpu, memory_mb: Math.floor(memoryMb - engineMb), tasks: Math.floor(tasks - engineTasks) };
+}
+
+/**
+ * Options of Node for a pod's program. Node collects garbage in proportion to its limit, and takes that from the machine: the
+ * garbage alone would exceed the memory of a small pod.
+ */
+export function heapOptions({ memory_mb: memoryMb }: Pick<PodLimits, "memory_mb">): string[] {
+  const heapMb = Math.floor(Math.min(memoryMb * HEAP_SHARE, HEAP_MOST_MB));
+  const newMb = Math.max(1, Math.floor(Math.min(memoryMb * NEW_SHARE, NEW_MOST_MB)));
+  return [`--max-old-space-size=${heapMb}`, `--max-semi-space-size=${newMb}`];
+}
+
+/**
+ * Settings of the C library for the processes of a small pod: it keeps large buffers that were freed for later ones, tens of
+ * megabytes in each process, unless the size from which it returns them is fixed.
+ */
+export function allocatorSettings({ memory_mb: memoryMb }: Pick<PodLimits, "memory_mb">): Record<string, string> {
+  if (memoryMb >= SMALL_MB) return {};
+  return { MALLOC_MMAP_THRESHOLD_: RETURNED_BYTES, MALLOC_TRIM_THRESHOLD_: RETURNED_BYTES };
 }

@@ -6,12 +6,12 @@ import { optionsText } from "@appdb/system/processes/bubblewrap-options";
 import type { LocalDriver } from "../driver/local-driver.ts";
 import { createLocalPods, type PlacedPod, POD_ENVIRONMENT } from "../driver/local-pods.ts";
 import { giveFolders, refuseLinksTo } from "../driver/pod-folders.ts";
-import { readLastLines } from "../driver/pod-log.ts";
+import { hasFullHeap, readLastLines } from "../driver/pod-log.ts";
 import { readRun } from "../driver/pod-run.ts";
 import type { PodRecord } from "../driver/pod-state.ts";
 import { allotUser, retireUser } from "../driver/pod-users.ts";
 import { codeMounts, PLACE } from "./code-sandbox.ts";
-import { boundPod, enterGroup, type PodGroups, podGroups } from "./sandbox-bounds.ts";
+import { allocatorSettings, boundPod, enterGroup, heapOptions, type PodGroups, podGroups } from "./sandbox-bounds.ts";
 import { writeSettings } from "./sandbox-files.ts";
 import {
   entryNetwork,
@@ -52,13 +52,15 @@ export async function createSandboxPods(input: SandboxPodsInput): Promise<LocalD
     admit: () => undefined,
     async prepare(pod, record) {
       const argv = preparePod(host, input.program, pod, runFolder(record), groupsOf(record));
-      return { argv, env: { ...POD_ENVIRONMENT, SERVICE_POD_LAUNCHER: JSON.stringify(codeCommand(PLACE)) } };
+      const launcher = { SERVICE_POD_LAUNCHER: JSON.stringify(codeCommand(PLACE)) };
+      return { argv, env: { ...POD_ENVIRONMENT, ...allocatorSettings(pod.spec.limits), ...launcher } };
     },
     begun: (record, signal) => waitForBegin(folder, record, runFolder(record), signal),
     processes: (record) => groups.processes(groupsOf(record).pod),
     memoryBytes: (record) => groups.memoryBytes(groupsOf(record).pod) ?? null,
     isOutOfMemory(record, exit) {
       if (exit.code === 0) return false;
+      if (exit.signal === "SIGABRT" && hasFullHeap(record.log_folder)) return true;
       return existsSync(join(runFolder(record), KILLS)) || groups.memoryKills(groupsOf(record).engine) > 0;
     },
     async release(record) {
@@ -119,7 +121,8 @@ function preparePod(
   writeFileSync(join(run_folder, "filter"), seccompFilter(host.machine, "pod"), { mode: 0o600 });
   const network = entryNetwork(spec.network, []);
   const entry = entryCommand({ run_folder, uid, makes_tunnel: isTunnelClosed(), network });
-  return [...entry, process.execPath, ...program.node_options, program.file, ...spec.args.slice(1)];
+  const nodeOptions = [...heapOptions(spec.limits), ...program.node_options];
+  return [...entry, process.execPath, ...nodeOptions, program.file, ...spec.args.slice(1)];
 }
 
 /** Waits until the program runs. @throws pod_failed with the output of earlier steps when they end first */

@@ -41,6 +41,7 @@ export async function runBounded(
   if (signal?.aborted) throw new SqlError("the statement was cancelled before it was sent", { sqlstate: "57014" });
   const rows: TextRow[] = [];
   let bytes = 0;
+  let fitting: number | undefined;
   let cancelling: Promise<void> | undefined;
   const over = new AbortController();
   let thrown: { readonly error: unknown } | undefined;
@@ -76,6 +77,7 @@ export async function runBounded(
         for (const value of row) bytes += value === null ? 0 : value.length;
         if (bytes <= max) rows.push(row);
         else {
+          fitting = rows.length;
           rows.length = 0;
           stop();
         }
@@ -85,12 +87,12 @@ export async function runBounded(
       client.query(query);
     });
     reader.notePrepared(statement);
-    if (bytes > max) throw new ResultTooLarge(max);
+    if (bytes > max) throw new ResultTooLarge(max, fitting);
     if (thrown !== undefined) throw thrown.error;
     return resultOf(rows, ended, statement);
   } catch (error) {
     if (thrown !== undefined) throw thrown.error;
-    throw bytes > max ? new ResultTooLarge(max) : statementError(error);
+    throw bytes > max ? new ResultTooLarge(max, fitting) : statementError(error);
   } finally {
     over.abort();
     reader.take = undefined;

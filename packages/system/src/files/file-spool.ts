@@ -7,7 +7,7 @@ import type { Spool } from "@appdb/engine/ports";
 import { isDiskFull } from "./is-disk-full.ts";
 
 /** Maximum size kept in memory. Larger content goes to a file completely. */
-const MEMORY_BYTES = 8_000_000;
+export const MEMORY_BYTES = 8_000_000;
 const READ_BYTES = 262_144;
 
 /**
@@ -69,7 +69,7 @@ class FileSpool implements Spool {
     this.#bufferedBytes = 0;
     try {
       this.#file ??= await openNameless(this.#folder);
-      await writeAll(this.#file, Buffer.concat(pieces));
+      for (const piece of pieces) await writeAll(this.#file, piece);
     } catch (error) {
       throw isDiskFull(error) ? diskFull(error) : error;
     }

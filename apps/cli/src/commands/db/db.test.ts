@@ -88,6 +88,7 @@ describe("cli db status", () => {
           started_at: new Date(Date.now() - 7_505_000).toISOString(),
           reason: null,
           memory_bytes: 2 ** 27,
+          ended_by_memory: { at: new Date(Date.now() - 7_510_000).toISOString(), memory_mb: 2048 },
         },
         {
           id: "db-2",
@@ -120,6 +121,8 @@ POD ID  STATUS  READY  RESTARTS  AGE   MEMORY
 db-1    READY   1/1    2         2h5m  128 MiB
 db-2    FAILED  0/1    0
     db-2: out of memory
+    db-1: it ended 2h5m ago, because it needed more memory than its memory_mb of 2048
+    hint: Give the database more memory_mb in its entry of service.toml: cli db update cloud://acme:main
 `,
     );
     expect(JSON.parse((await run("db status cloud://acme:main --json")).stdout).generation).toBe(3);

@@ -5,6 +5,7 @@ import type { Context, MachineCheck } from "../../context.ts";
 import { findOrHung } from "../../daemon/find-or-hung.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { printChecks } from "../../output/checks-text.ts";
+import { describeMemoryEnd } from "../../output/database-text.ts";
 import { EXIT } from "../../output/exit-codes.ts";
 import { formatBytes } from "../../output/sizes.ts";
 import { takeAll } from "../account.ts";
@@ -39,6 +40,9 @@ export const health = defineCommand<JsonFlag, [target?: string], Health>({
   },
   exitCode: ({ ok }) => (ok ? EXIT.done : EXIT.failed),
 });
+
+/** A pod that lacked memory within this time is not healthy, although it runs again. */
+const MEMORY_END_S = 600;
 
 /** The daemon restarts a PostgreSQL that has ended. */
 const POSTGRES_AWAY = "Wait half a minute. If it stays so, restart it: cli daemon restart";
@@ -151,10 +155,13 @@ async function checkHosted(ctx: Context, target: Target & { readonly kind: "host
     ...views,
     ...services.map(hostedServiceCheck),
     ...pods.map((pod): MachineCheck => {
-      const ok = pod.state !== "FAILED" && pod.state !== "NOT_READY";
-      const reason = pod.reason === null ? "" : `: ${pod.reason}`;
-      const hint = ok ? null : `See its log: cli db logs ${uri.text}`;
-      return { name: "pod", ok, detail: `${pod.id} ${pod.state}${reason}`, hint };
+      const end = describeMemoryEnd(pod, database);
+      const lacksMemory = end !== null && end.age_s < MEMORY_END_S;
+      const isRunning = pod.state !== "FAILED" && pod.state !== "NOT_READY";
+      const reason = lacksMemory ? end.text : pod.reason;
+      const detail = `${pod.id} ${pod.state}${reason === null ? "" : `: ${reason}`}`;
+      if (lacksMemory) return { name: "pod", ok: false, detail, hint: end.hint };
+      return { name: "pod", ok: isRunning, detail, hint: isRunning ? null : `See its log: cli db logs ${uri.text}` };
     }),
     // a disk of 0 B was not measured yet
     ...(usage === null || usage.disk_bytes === 0

@@ -186,6 +186,32 @@ test("health of a hosted database checks its state, pods and disk", async () => 
   ]);
 });
 
+test("health of a hosted database names a pod that lacked memory, until its database has more", async () => {
+  const pod = {
+    id: "p1",
+    kind: "database",
+    state: "READY",
+    restarts: 1,
+    started_at: new Date().toISOString(),
+    reason: null,
+    memory_bytes: null,
+    ended_by_memory: { at: new Date(Date.now() - 65_000).toISOString(), memory_mb: 1_024 },
+  };
+  const check = async (memoryMb: number) => {
+    const resources = { ...HOSTED.resources, memory_mb: memoryMb };
+    const hosted = { ...HOSTED, usage: null, desired_resources: resources, pods: [pod] };
+    const control = { databaseShow: hosted, serviceList: [], tableList: { tables: [], folders: [] } };
+    return await runCli("health cloud://acme:main", { control });
+  };
+  const lacking = await check(1_024);
+  expect(lacking.exit).toBe(1);
+  expect(lacking.stdout).toContain(
+    "p1 READY: it ended 1m5s ago, because it needed more memory than its memory_mb of 1024",
+  );
+  expect(lacking.stdout).toContain("cli db update cloud://acme:main");
+  expect((await check(2_048)).stdout).toContain("Everything works.");
+});
+
 test("health of a hosted database fails while the disk of its server is full", async () => {
   const ran = await runCli("health cloud://acme:main", {
     control: {

@@ -96,9 +96,7 @@ function selectDatabases(db: ControlDatabase | Tx, org: OrgOfDatabases) {
       sql<DatabaseAnswer["image"]["source"]>`i.environment ->> 'source'`.as("image_source"),
       sql<number | null>`jsonb_array_length(i.packages)`.as("image_packages"),
       sql<DatabaseAnswer["pods"]>`(
-        select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'kind', p.kind, 'state', p.state, 'restarts', p.restarts,
-          'started_at', to_char(p.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-          'reason', p.reason, 'memory_bytes', p.memory_bytes) order by p.kind, p.id), '[]')
+        select coalesce(jsonb_agg(${podAnswer()} order by p.kind, p.id), '[]')
         from control.pods p where p.database_id = d.id)`.as("pods"),
       sql<DatabaseAnswer["operation"]>`(
         select jsonb_build_object('id', o.id, 'kind', o.kind) from control.operations o
@@ -107,6 +105,16 @@ function selectDatabases(db: ControlDatabase | Tx, org: OrgOfDatabases) {
       ),
     ])
     .where("d.org_id", "=", org.id);
+}
+
+/** A pod of the row `p`. */
+export function podAnswer() {
+  const text = (time: "memory_ended_at" | "started_at") =>
+    sql`to_char(${sql.ref(`p.${time}`)} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+  return sql`jsonb_build_object('id', p.id, 'kind', p.kind, 'state', p.state, 'restarts', p.restarts,
+    'started_at', ${text("started_at")}, 'reason', p.reason, 'memory_bytes', p.memory_bytes,
+    'ended_by_memory', case when p.memory_ended_at is not null and p.memory_ended_mb is not null
+      then jsonb_build_object('at', ${text("memory_ended_at")}, 'memory_mb', p.memory_ended_mb) end)`;
 }
 
 type SelectedRow = Awaited<ReturnType<ReturnType<typeof selectDatabases>["executeTakeFirstOrThrow"]>>;

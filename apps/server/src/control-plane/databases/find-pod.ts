@@ -5,6 +5,7 @@ import type { PodAccess } from "@appdb/pods/driver/pod-driver";
 import type { ControlDatabase } from "../../database/pool.ts";
 import type { AnswerMemory } from "../../pods/answer-memory.ts";
 import { databasePod } from "../../pods/database-paths.ts";
+import { findMemoryEnd } from "../../pods/find-memory-end.ts";
 import { type DatabaseAddress, podUnreachable } from "../../pods/pod-client.ts";
 import { findPodToken } from "../../pods/pod-token.ts";
 import type { Envelope } from "../../secrets/envelope.ts";
@@ -44,5 +45,8 @@ export async function findPod(
   const token = await findPodToken(deps, row.id);
   if (token === undefined) throw podUnreachable(uri);
   const { api } = await deps.pod_access.endpoints(databasePod(row.id));
-  return { pod: { uri, endpoint: api, token, count: (signal) => deps.answer_memory.open(org.id, signal) }, row };
+  const count: DatabaseAddress["count"] = (signal) => deps.answer_memory.open(org.id, signal);
+  const askedMs = performance.now();
+  const whyEnded = () => findMemoryEnd(deps.db, databasePod(row.id).id, performance.now() - askedMs);
+  return { pod: { uri, endpoint: api, token, count, whyEnded }, row };
 }

@@ -12,7 +12,7 @@ import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { serviceEndpoint } from "../../edge/address.ts";
 import { certificateState, selectCertificate } from "../../edge/certificate-state.ts";
 import type { manageGrants } from "../../requests/manage-grants.ts";
-import { findDatabase, type OrgOfDatabases } from "../databases/databases-store.ts";
+import { findDatabase, type OrgOfDatabases, podAnswer } from "../databases/databases-store.ts";
 
 /** The running release, otherwise the desired one. */
 const RELEASE_IN_USE = sql<boolean>`r.number = coalesce((s.observed ->> 'release')::int, (s.desired ->> 'release')::int)`;
@@ -166,9 +166,7 @@ function selectServices(db: ControlDatabase | Tx, org: OrgOfDatabases) {
       sql<boolean>`(d.observed ->> 'tree') is distinct from w.tree
         or (d.observed ->> 'environment') is distinct from w.environment`.as("update_pending"),
       sql<HostedService["pods"]>`(
-        select coalesce(jsonb_agg(jsonb_build_object('id', p.id, 'kind', p.kind, 'state', p.state, 'restarts', p.restarts,
-          'started_at', to_char(p.started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'),
-          'reason', p.reason, 'memory_bytes', p.memory_bytes) order by p.id), '[]')
+        select coalesce(jsonb_agg(${podAnswer()} order by p.id), '[]')
         from control.pods p where p.database_id = s.database_id and p.id like 'svc-' || s.id || '-%')`.as("pods"),
       sql<HostedService["operation"]>`(
         select jsonb_build_object('id', o.id, 'kind', o.kind) from control.operations o

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { VERSION } from "@appdb/contract/version";
+import type { PodExit } from "@appdb/pods/driver/pod-driver";
 import type { ProbeAnswer } from "@appdb/pods/driver/pod-keeper";
 import { LINK_VERSIONS } from "@appdb/pods/link/link";
 import { sql } from "kysely";
 import { BY_SYSTEM } from "../../audit/event.ts";
 import type { Tx } from "../../database/pool.ts";
 import type { OperationError } from "../../operations/run-operation.ts";
+import { keepMemoryEnd } from "./pod-rows.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";
 import { type Resource, type ResourceColumns, type Snapshot, stateAfter } from "./resource.ts";
 
@@ -24,6 +26,8 @@ export interface ServingResource extends Pick<Snapshot, "uri"> {
 export interface LostPod {
   readonly pod_id: string;
   readonly reason: string;
+  /** How its process ended, if the watch over the pods saw it. */
+  readonly exit?: PodExit | null;
   /** Pause before the restart. */
   readonly pause_ms: number;
   /** Whether its process is running without answering. */
@@ -60,6 +64,7 @@ export async function markPodLost<S extends Snapshot, Event extends string>(
         .set({ state: "NOT_READY", reason, memory_bytes: null, restarts: sql<number>`restarts + 1` })
         .where("id", "=", podId)
         .execute();
+      await keepMemoryEnd(tx, podId, pod.exit);
       await resource.enqueue(tx, id, pauseMs < SHORT_MS ? 0 : pauseMs / 1_000);
     },
   );

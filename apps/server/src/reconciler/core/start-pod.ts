@@ -5,7 +5,7 @@ import type { PodDriver, PodSpec, PodStatus } from "@appdb/pods/driver/pod-drive
 import { BY_SYSTEM } from "../../audit/event.ts";
 import type { Tx } from "../../database/pool.ts";
 import { logOf } from "../../pods/service-paths.ts";
-import { type PodToKeep, upsertPodRow } from "./pod-rows.ts";
+import { keepMemoryEnd, type PodToKeep, upsertPodRow } from "./pod-rows.ts";
 import type { ReconcileDeps } from "./reconcile-deps.ts";
 import type { Snapshot } from "./resource.ts";
 
@@ -23,6 +23,8 @@ export async function startPod(
   const before = await machine.driver.inspect(spec.id);
   if (before?.state === "running") return;
   const { started_at: startedAt } = await machine.driver.ensure(spec, signal);
+  // the watch over the pods does not store the end of one that was silent before
+  await keepMemoryEnd(db, spec.id, before?.exit, before?.started_at);
   const reason = before === undefined ? null : `started again: ${describeExit(before.exit)}`;
   await upsertPodRow(db, databaseId, { id: spec.id, kind, state: "STARTING", started_at: startedAt, reason });
 }

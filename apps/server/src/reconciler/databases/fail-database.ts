@@ -4,7 +4,7 @@ import type { Outcome } from "../core/create-reconciler.ts";
 import { failStart, type StartPolicy } from "../core/failed-starts.ts";
 import { nameDatabase } from "../core/failures.ts";
 import { type LostPod, markFailedByLosses, type ServingResource } from "../core/lost-pods.ts";
-import { STOP_GRACE_MS, upsertPodRow } from "../core/pod-rows.ts";
+import { keepMemoryEnd, STOP_GRACE_MS, upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange } from "../core/resource.ts";
 import { endServicePods } from "../services/service-pods.ts";
@@ -62,13 +62,17 @@ export async function failLostDatabase(
   const failure = {
     code: "pod_failed",
     detail: `The database's pod ended repeatedly; the last time ${reason}`,
-    hint: `See its log: cli db logs ${uri}   then try again: cli db retry ${uri}`,
+    hint:
+      pod.exit?.is_out_of_memory === true
+        ? `Give it more memory_mb in its entry of service.toml, then: cli db build-image ${uri}`
+        : `See its log: cli db logs ${uri}   then try again: cli db retry ${uri}`,
   };
   const hasFailed = await markFailedByLosses(DATABASES, deps, serving, pod, {
     failure,
     async also(tx) {
       await markServicesStopped(tx, row.id);
       await upsertPodRow(tx, row.id, { id: podId, kind: "database", state: "FAILED", reason });
+      await keepMemoryEnd(tx, podId, pod.exit);
     },
   });
   if (!hasFailed) return;

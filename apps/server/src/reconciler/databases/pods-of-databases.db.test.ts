@@ -3,6 +3,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { sql } from "kysely";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { databasePaths } from "../../pods/database-paths.ts";
+import { findMemoryEnd } from "../../pods/find-memory-end.ts";
 import { openServer, type TestServer } from "../../testing/open-server.ts";
 import { openTestReconciler, type TestReconciler } from "../../testing/test-reconciler.ts";
 import { startReconciler } from "../reconciler.ts";
@@ -58,6 +59,38 @@ describe("a pod", () => {
       { action: "database.lost", outcome: "failed" },
       { action: "database.recover", outcome: "succeeded" },
     ]);
+  });
+
+  test("that lacked memory says so after its restart", async () => {
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    await eventually(async () => expect((await setup.see()).awake_because).toBe("it never sleeps automatically"), {
+      timeout_ms: 10_000,
+    });
+    const find = () => findMemoryEnd(server.deps.db, setup.pod, 0);
+    const asked = find();
+    setup.machine.pods.end(setup.pod, { signal: "SIGKILL", is_out_of_memory: true });
+    expect(await asked).toEqual({ memory_mb: 1_024 });
+    await setup.settles("AVAILABLE");
+    const pod = await server.deps.db.selectFrom("control.pods").selectAll().executeTakeFirstOrThrow();
+    expect(pod).toMatchObject({ state: "READY", reason: null, memory_ended_mb: 1_024 });
+    // a request that began before a restart for another reason did not end by it
+    await server.deps.db
+      .updateTable("control.pods")
+      .set({ memory_ended_at: new Date(0) })
+      .execute();
+    expect(await findMemoryEnd(server.deps.db, setup.pod, 60_000)).toBeUndefined();
+  });
+
+  test("that lacked memory while unwatched says so too", async () => {
+    {
+      await using _reconciler = await setup.start();
+      await setup.settles("AVAILABLE");
+    }
+    setup.machine.pods.end(setup.pod, { signal: "SIGKILL", is_out_of_memory: true });
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    expect(await findMemoryEnd(server.deps.db, setup.pod, 60_000)).toEqual({ memory_mb: 1_024 });
   });
 
   test("is restarted after a power cut, several at once, unless its database sleeps", async () => {

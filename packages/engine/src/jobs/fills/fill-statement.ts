@@ -18,7 +18,7 @@ export type RowScope =
   | { readonly kind: "moved"; readonly condition: string };
 
 /** Maximum bytes of inputs per batch, except for a single long row. */
-const BATCH_BYTES = 16_000_000;
+const BATCH_BYTES = 4_000_000;
 
 export interface SelectShape {
   readonly table: CatalogTable;
