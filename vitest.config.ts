@@ -33,6 +33,9 @@ const LONGEST = [
   "build-attack.contract.test.ts",
 ];
 
+/** `expect.poll` waits for a state like `eventually()`: the limit matters only to a test that fails. */
+const expect = { poll: { timeout: 20_000 } };
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
@@ -57,6 +60,7 @@ export default defineConfig({
         ssr,
         test: {
           name: "unit",
+          expect,
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: [...NOT_RUN, "**/*.{db,contract,e2e}.test.ts"],
           testTimeout: 30_000,
@@ -70,6 +74,7 @@ export default defineConfig({
         ssr,
         test: {
           name: "db",
+          expect,
           include: ["{packages,apps}/*/src/**/*.db.test.ts"],
           exclude: NOT_RUN,
           isolate: false,
@@ -83,6 +88,7 @@ export default defineConfig({
         ssr,
         test: {
           name: "contract",
+          expect,
           include: ["{packages,apps}/*/src/**/*.contract.test.ts"],
           exclude: NOT_RUN,
           isolate: false,
@@ -96,6 +102,7 @@ export default defineConfig({
         ssr,
         test: {
           name: "e2e",
+          expect,
           include: ["e2e/**/*.e2e.test.ts"],
           globalSetup: template,
           exclude: NOT_RUN,
