@@ -26,7 +26,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function run(words: readonly string[], context: Partial<World> = {}, onPrint?: (text: string) => void) {
+async function run(words: readonly string[], context: Partial<World> = {}, onPrint = (_text: string) => {}) {
   const asked: unknown[] = [];
   const client = {
     lines: async function* (name: string, input: object, signal: AbortSignal) {
