@@ -28,9 +28,9 @@ Base = db.model_base()
 @db.udf
 def shorten(title: str) -> str:
     if title == "slow":
-        time.sleep(2)
+        time.sleep(5)
     if title == "a while":
-        time.sleep(1.5)
+        time.sleep(5)
     return title[:4] + "."
 
 
