@@ -2,7 +2,8 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
-import { type Finished, freePort, openTestProject, type TestProject } from "@appdb/testkit/test-project";
+import { freePort } from "@appdb/testkit/free-ports";
+import { type Finished, openTestProject, type TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 
 interface Listed {

@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import { eventually } from "@appdb/testkit/eventually";
-import { freePort, type TestProject } from "@appdb/testkit/test-project";
+import { freePort } from "@appdb/testkit/free-ports";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   editFile,

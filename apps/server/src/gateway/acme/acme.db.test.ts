@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect, type PeerCertificate } from "node:tls";
 import { Secret } from "@appdb/system/secret";
 import { eventually } from "@appdb/testkit/eventually";
+import { findFreePorts } from "@appdb/testkit/free-ports";
 import { aManifest } from "@appdb/testkit/manifest-builder";
-import { findFreePorts, PEBBLE_BINDING, type Pebble, pebbleProblem, startPebble } from "@appdb/testkit/pebble";
+import { PEBBLE_BINDING, type Pebble, pebbleProblem, startPebble } from "@appdb/testkit/pebble";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -42,10 +43,10 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
       startPebble({ tls_port: port, http_port: httpPort }),
     ]);
     people = await makePeople(server);
-  });
+  }, 90_000);
   afterAll(async () => {
-    await lasting[Symbol.asyncDispose]();
-    await server[Symbol.asyncDispose]();
+    await lasting?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
   });
 
