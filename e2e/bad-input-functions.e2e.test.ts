@@ -2,7 +2,7 @@ import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Answer, expectExit, makeProject, post, query, serveProject } from "./support/served.ts";
 
-const TIMEOUT_MS = 1_000;
+const TIMEOUT_MS = 3_000;
 const APP = `
 import os
 import time
@@ -50,8 +50,8 @@ const FAILURES: readonly [what: string, code: string, type: string, message: Reg
   ["wrong type", "function_failed", "TypeError", /expected int, got str/, /expected int, got str/],
   ["too large", "function_failed", "OverflowError", /9223372036854775808/, /9223372036854775808/],
   ["exit", "worker_died", "WorkerDied", /exit code 7/, /exit code 7/],
-  ["loop", "function_timeout", "TimeoutError", /1 s/, /longer than 1 s/],
-  ["sleep", "function_timeout", "TimeoutError", /1 s/, /longer than 1 s/],
+  ["loop", "function_timeout", "TimeoutError", /3 s/, /longer than 3 s/],
+  ["sleep", "function_timeout", "TimeoutError", /3 s/, /longer than 3 s/],
   ["grow", "worker_out_of_memory", "MemoryError", /memory/, /memory/],
 ];
 /** Running neighbours on each side of the bad row. */

@@ -14,7 +14,7 @@ const KILLED: readonly Victim[] = ["service", "worker", "postgres"];
 const CLIENTS = 6;
 /** Rows stored between two kills: every fault hits a working service. */
 const ROWS_BETWEEN = 8;
-const HEAL_MS = 30_000;
+const HEAL_MS = 60_000;
 const TIMEOUT_MS = 20_000;
 const PAUSE_MS = 150;
 /** Different pictures: few, so that a deleted one is given again while it is collected. */

@@ -82,7 +82,7 @@ test("S8: a killed service returns on its port and a broken one is FAILED", asyn
       expect(now.state).toBe("FAILED");
       return now;
     },
-    { timeout_ms: 20_000 },
+    { timeout_ms: 60_000 },
   );
   expect(failed).toMatchObject({
     port: first.port,
@@ -143,7 +143,7 @@ test("S13: run binds before reporting success and explains a failure", async () 
 test("a database that a terminal serves is not deleted, even with -f", async () => {
   await expectExit(project, 0, "schema", "update", "app.py", "scratch");
   const running = project.start("cli service run app.py scratch --port 0");
-  await eventually(() => expect(running.output()).toContain("Press Ctrl-C"), { timeout_ms: 20_000 });
+  await eventually(() => expect(running.output()).toContain("Press Ctrl-C"), { timeout_ms: 60_000 });
   const refused = await expectProblem(project, 1, "db", "delete", "scratch", "-f");
   expect(refused).toMatchObject({
     code: "service_state",
@@ -205,6 +205,6 @@ test("S22: questions are plain sentences and daemon stop leaves no PostgreSQL", 
   await expectExit(project, 0, "daemon", "stop");
   expect(project.processes()).toEqual([]);
   // The next command restarts everything including the service.
-  await eventually(async () => expect((await greeter()).state).toBe("AVAILABLE"), { timeout_ms: 20_000 });
+  await eventually(async () => expect((await greeter()).state).toBe("AVAILABLE"), { timeout_ms: 60_000 });
   expect(await query(project, "select count(*) from greetings")).toEqual(rows);
 });

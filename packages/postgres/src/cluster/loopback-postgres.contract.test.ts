@@ -140,13 +140,13 @@ test("stopping during the start ends the server", { timeout: TIMEOUT }, async ()
       () => "started",
       ({ code }: { readonly code: string }) => code,
     );
-    await expect.poll(() => readLockPid() !== undefined, { interval: 2, timeout: 10_000 }).toBe(true);
+    await expect.poll(() => readLockPid() !== undefined, { interval: 2 }).toBe(true);
     pid = readLockPid() ?? 0;
     await second.stop();
     ended = await starting;
   }
   expect(ended).toBe("postgres_failed");
-  await expect.poll(() => identifyProcess(pid), { timeout: 10_000 }).toBeUndefined();
+  await expect.poll(() => identifyProcess(pid)).toBeUndefined();
 });
 
 function readLockPid(): number | undefined {
