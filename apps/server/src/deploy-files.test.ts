@@ -77,7 +77,7 @@ function makeFolder() {
 function keep(seconds: number, script: string, sockets?: string) {
   const child = spawn("/bin/sh", [join(ROOT, "deploy/keep-server.sh"), String(seconds), "/bin/sh", "-c", script], {
     stdio: ["ignore", "pipe", "ignore"],
-    env: { ...process.env, KEEPER_SILENT_SECONDS: "2", ...(sockets === undefined ? {} : { XDG_RUNTIME_DIR: sockets }) },
+    env: { ...process.env, KEEPER_SILENT_SECONDS: "4", ...(sockets === undefined ? {} : { XDG_RUNTIME_DIR: sockets }) },
   });
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   return { child, ended: once(child, "exit"), nextPid: async () => Number((await lines.next()).value) };
