@@ -135,7 +135,7 @@ test("S13: run binds before reporting success and explains a failure", async () 
   const before = await snapshot(project);
   const missing = await expectExit(project, 1, "service", "run", "app.py", "empty", "--port", "0");
   expect(missing.stdout).toBe("");
-  expect(missing.stderr).toMatch(/^error: .*\bgreetings\b.*\nhint: cli schema update app\.py empty\n$/);
+  expect(missing.stderr).toMatch(/^error: .*\bgreetings\b.*\nhint: cli schema update app\.py empty\n$/m);
   expect(await snapshot(project)).toEqual(before);
   expect(await greet()).toBe("Good day Ada");
 });

@@ -14,8 +14,8 @@ interface StartDaemonDeps {
   find(): Promise<FoundDaemon | undefined>;
 }
 
-/** Creating a home takes some seconds; a much longer start means that something hangs. */
-const START_TIMEOUT_MS = 20_000;
+/** Creating a home takes some seconds, and half a minute beside much other work; a longer start hangs. */
+const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 15;
 
 /**
