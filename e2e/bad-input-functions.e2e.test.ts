@@ -1,3 +1,4 @@
+import { eventually } from "@appdb/testkit/eventually";
 import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Answer, expectExit, makeProject, post, query, serveProject } from "./support/served.ts";
@@ -112,8 +113,10 @@ test("output of a function goes only to the service's log", async () => {
   const answer = await post(`${url}/jobs`, { what: "print" });
   expect(answer.status, answer.text).toBe(200);
   expect(Object.keys(answer.json)).toEqual(["id", "result"]);
-  const log = await expectExit(project, 0, "service", "logs", "main/work", "--tail", "500");
-  expect(log.stdout).toContain("this was printed by act");
+  await eventually(async () => {
+    const log = await expectExit(project, 0, "service", "logs", "main/work", "--tail", "500");
+    expect(log.stdout).toContain("this was printed by act");
+  });
 });
 
 test("reports a function that ends its process to all twenty callers", async () => {

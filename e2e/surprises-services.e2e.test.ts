@@ -189,9 +189,11 @@ test("S16: a changed environment reaches the functions with the next update", as
 
 test("S10: the logs command reads the log of a local service", async () => {
   const answer = await post(`${url}/greet`, { nmae: "Ada" });
-  const log = await expectExit(project, 0, "service", "logs", "main/greeter", "--tail", "50");
-  expect(log.stdout).toContain(answer.json.instance);
-  expect(log.stdout).toContain("service listens");
+  await eventually(async () => {
+    const log = await expectExit(project, 0, "service", "logs", "main/greeter", "--tail", "50");
+    expect(log.stdout).toContain(answer.json.instance);
+    expect(log.stdout).toContain("service listens");
+  });
 });
 
 test("S22: questions are plain sentences and daemon stop leaves no PostgreSQL", async () => {

@@ -157,7 +157,7 @@ async function start(spec: ServiceSpec): Promise<Started> {
   });
   const message = await new Promise<ServiceMessage>((resolve, reject) => {
     child.once("message", (said) => resolve(serviceMessageSchema.parse(said)));
-    void exit.then(() => setTimeout(() => reject(new Error(`it ended without a word: ${output}`)), 100));
+    child.once("disconnect", () => reject(new Error(`it ended without a word: ${output}`)));
   });
   expect(existsSync(file)).toBe(false);
   const url = message.event === "listening" ? `http://${message.address}:${message.port}` : "";
@@ -254,10 +254,11 @@ test("a function that raises, exits, hangs or leaks fails only its request", asy
   }
   expect(await rows(dsn, "select count(*) from words")).toEqual([["41"]]);
   expect(await rows(dsn, `select count(*) from words where text in ('${bad.join("','")}')`)).toEqual([["0"]]);
-  const printed = output()
-    .split("\n")
-    .flatMap((line) => (line.includes('"msg":"output"') ? [JSON.parse(line).line] : []));
-  expect(printed).toContain("hello from a function");
+  await eventually(() => {
+    const lines = output().split("\n").slice(0, -1);
+    const printed = lines.flatMap((line) => (line.includes('"msg":"output"') ? [JSON.parse(line).line] : []));
+    expect(printed).toContain("hello from a function");
+  });
 });
 
 test("the project's number of workers overrides the default", async () => {
