@@ -33,7 +33,8 @@ const LONGEST = [
   "build-attack.contract.test.ts",
 ];
 
-/** `expect.poll` waits for a state like `eventually()`: the limit matters only to a test that fails. */
+/** `expect.poll` waits for a state like `eventually()`. This limit, and those of tests and hooks, matter only to a test
+ *  that fails. They are for a machine whose processor five other programs share: then a test takes five times as long. */
 const expect = { poll: { timeout: 20_000 } };
 
 class LongestFirst extends BaseSequencer {
@@ -63,8 +64,8 @@ export default defineConfig({
           expect,
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: [...NOT_RUN, "**/*.{db,contract,e2e}.test.ts"],
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
           // here and below: no module keeps state, and a process a file would load anew what most files import
           isolate: false,
         },
@@ -79,8 +80,8 @@ export default defineConfig({
           exclude: NOT_RUN,
           isolate: false,
           globalSetup: database,
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
         },
       },
       {
@@ -93,8 +94,8 @@ export default defineConfig({
           exclude: NOT_RUN,
           isolate: false,
           globalSetup: [...database, ...programs],
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -107,8 +108,8 @@ export default defineConfig({
           globalSetup: template,
           exclude: NOT_RUN,
           isolate: false,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
         },
       },
     ],

@@ -26,7 +26,7 @@ if (!isPossible && process.env.SANDBOX === "required")
 
 test.skipIf(!isPossible)(
   "a full machine disk refuses writes, loses nothing and recovers",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     // the disk is smaller than the space reserved for the control plane
     await using project = openTestProject({ env: { SERVICE_DISK_FLOOR_GB: "0" } });

@@ -117,7 +117,7 @@ test("reports a user's mistakes in one line with a hint and changes nothing", as
   expect(python.stderr).toContain("/no/such/python");
   // Nothing was created by any of these.
   expect(JSON.parse((await project.cli("schema", "diff", "app.py", "main", "--json")).stdout).summary.create).toBe(1);
-}, 120_000);
+});
 
 test("reports a port in use before claiming to serve", async () => {
   await using project = openTestProject();
@@ -146,7 +146,7 @@ test("reports a port in use before claiming to serve", async () => {
   } finally {
     await new Promise((resolve) => other.close(resolve));
   }
-}, 120_000);
+});
 
 test("twenty concurrent commands on an empty home start one daemon", async () => {
   await using project = openTestProject();
@@ -160,7 +160,7 @@ test("twenty concurrent commands on an empty home start one daemon", async () =>
   expect(status.running).toBe(true);
   await expectExit(project, 0, "daemon", "stop");
   expect(project.processes()).toEqual([]);
-}, 120_000);
+});
 
 async function expectExit(project: TestProject, exit: number, ...args: string[]): Promise<Finished> {
   const ran = await project.cli(...args);

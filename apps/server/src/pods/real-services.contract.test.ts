@@ -27,7 +27,7 @@ ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.title], outputs=[Docs.t
 `;
 
 test("a service checks keys, updates without downtime, sleeps with its database, and survives kill -9", {
-  timeout: 90_000,
+  timeout: 240_000,
 }, async () => {
   await using server = await openServer({ env: { SERVICE_PODS: "process" } });
   const owner = await makePerson(server);

@@ -110,7 +110,7 @@ beforeAll(async () => {
       values: [rowAt(at + 1).kind, String(at)],
     });
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await tested?.[Symbol.asyncDispose]();
@@ -356,4 +356,4 @@ test("a shared run is cancelled only when its last reader leaves", async () => {
   await Promise.all(answers);
   // PostgreSQL reports the end before the statement's parallel workers have exited.
   await expect.poll(running).toBe(0);
-}, 60_000);
+});

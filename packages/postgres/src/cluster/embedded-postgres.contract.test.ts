@@ -12,7 +12,7 @@ import { socketAddress } from "./local-address.ts";
 import { nameRuntimeFolder } from "./runtime-folder.ts";
 import { startPostgres } from "./server-process.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 

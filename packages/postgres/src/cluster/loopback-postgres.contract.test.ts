@@ -12,7 +12,7 @@ import { loopbackAddress } from "./local-address.ts";
 import { startPostgres } from "./server-process.ts";
 
 // Simulates Windows on this machine: a loopback port, and pg_ctl to start and signal the server.
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 

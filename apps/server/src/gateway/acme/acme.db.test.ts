@@ -147,7 +147,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     expect(metrics).not.toContain(host);
     expect(log.lines.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
     await sql`delete from control.databases where id = ${empty}`.execute(server.deps.db);
-  }, 60_000);
+  });
 
   test("another gateway uses the same one without an order, and keeps it for a start without PostgreSQL", async () => {
     const [otherPort = 0] = await findFreePorts(1);

@@ -28,7 +28,7 @@ const countLocked = async () => {
 };
 
 test("updates with open streams occupy no worker, and instances serve until their streams end", {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async () => {
   await using _reconciler = await setup.start();
   await setup.settles("AVAILABLE");
