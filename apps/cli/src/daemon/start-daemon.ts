@@ -14,7 +14,7 @@ interface StartDaemonDeps {
   find(): Promise<FoundDaemon | undefined>;
 }
 
-/** Creating a home takes some seconds, and half a minute beside much other work; a longer start hangs. */
+/** Creating a home takes some seconds, and more on a busy machine. A much longer start hangs. */
 const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 15;
 

@@ -187,7 +187,7 @@ describe("a request to a service", () => {
     expect(await allowed("https://other.example", asked)).toEqual([204, null]);
   });
 
-  test("is refused as soon as the gateway is told of its key's end", async () => {
+  test("is refused as soon as the gateway hears of its key's end", async () => {
     const { url } = await openService();
     const short = await makeKey(server, people.org, people.owner, { name: "short" });
     await eventually(async () => expect((await call(url, { key: short })).status).toBe(200));

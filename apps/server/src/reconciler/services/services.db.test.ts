@@ -221,7 +221,7 @@ describe("the services of a database", () => {
     await eventually(() => expect(pods.running()).toEqual([]));
   });
 
-  test("keep it awake while they answer, and are told of key changes", async () => {
+  test("keep it awake while they answer, and get key changes", async () => {
     await server.deps.db
       .updateTable("control.databases")
       .set({ desired: sql`jsonb_set(desired, '{settings,sleep_after}', '"90s"')` })
