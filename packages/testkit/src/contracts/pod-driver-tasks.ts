@@ -143,7 +143,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
             child.on("error", ({ code }) => { console.log(code); process.exit(5); }); setImmediate(start); }; start()`;
         const lines: string[] = [];
         const task = setup.task({ args: ["-e", script], onLine: (line) => lines.push(line) });
-        const exit = await pods.run({ ...task, limits: { ...task.limits, tasks: 60, timeout_ms: 20_000 } }, signal);
+        const exit = await pods.run({ ...task, limits: { ...task.limits, tasks: 60, timeout_ms: 60_000 } }, signal);
         expect([exit.code, lines.at(-1)]).toEqual([5, "EAGAIN"]);
       });
     }

@@ -37,7 +37,7 @@ async function prepare(pythonVersion: string) {
 const operation = async (id: string) =>
   (await server.ask("operationShow", { as: setup.owner, params: { org: setup.org.name, id } })).json;
 const ends = (id: string, state: string) =>
-  eventually(async () => expect(await operation(id)).toMatchObject({ state }), { timeout_ms: 10_000 });
+  eventually(async () => expect(await operation(id)).toMatchObject({ state }));
 const manifests = async (id: string) =>
   (await sql<{ manifest: unknown }>`select manifest from control.preparations where id = ${id}`.execute(server.deps.db))
     .rows;

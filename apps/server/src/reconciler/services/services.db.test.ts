@@ -236,9 +236,7 @@ describe("the services of a database", () => {
     await eventually(() => expect(setup.machine.pods.toldService(service.pod(1)).last_keys).not.toBe(lastKeys));
     setup.machine.pods.say(service.pod(1), { in_flight: 2 });
     setup.machine.pods.say(setup.pod, { busy: null, idle_ms: 3_600_000 });
-    await eventually(async () => expect((await setup.see()).awake_because).toBe("2 requests run"), {
-      timeout_ms: 10_000,
-    });
+    await eventually(async () => expect((await setup.see()).awake_because).toBe("2 requests run"));
     setup.machine.pods.say(service.pod(1), { in_flight: 0, idle_ms: 91_000 });
     expect(await setup.settles("STOPPED")).toMatchObject({ pods: [] });
   });
