@@ -105,7 +105,7 @@ function finish(
   options: { cwd: string; env: NodeJS.ProcessEnv },
 ): Promise<Finished> {
   return new Promise((resolve) => {
-    execFile(command, args, { ...options, maxBuffer: 64_000_000, timeout: 120_000 }, (error, stdout, stderr) => {
+    execFile(command, args, { ...options, maxBuffer: 64_000_000, timeout: 200_000 }, (error, stdout, stderr) => {
       const failed = typeof error?.code === "number" ? error.code : 1;
       resolve({ code: error === null ? 0 : failed, stdout, stderr });
     });
