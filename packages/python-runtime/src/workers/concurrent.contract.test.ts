@@ -66,6 +66,10 @@ def hang(n: int) -> int:
         time.sleep(60)
     return n
 
+@db.udf(timeout=0.5)
+def process(n: int) -> int:
+    return os.getpid()
+
 @db.udf
 async def fatal(n: int) -> int:
     await asyncio.sleep(0.02)
@@ -191,6 +195,17 @@ test("fails a plain function at its own limit before the general one", async () 
   const { errors } = await runner.run(graphOf("hang"), [13]);
   expect(errors?.y).toMatchObject({ kind: "timeout", function: "functions:hang", message: "ran longer than 2 s" });
   expect(await value(runner, graphOf("hang"), 5)).toBe(5);
+});
+
+test("the time until a function begins does not count for its own limit", async () => {
+  const runner = createRunner();
+  await runner.start();
+  const pid = Number(await value(runner, graphOf("process"), 1));
+  process.kill(pid, "SIGSTOP");
+  const row = value(runner, graphOf("process"), 2);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  process.kill(pid, "SIGCONT");
+  expect(await row).toBe(pid);
 });
 
 test("finds the row that ended its worker among many running ones", async () => {
