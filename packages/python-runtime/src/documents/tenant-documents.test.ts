@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 import { createTenantDocuments, DOCUMENT_LIMITS } from "./tenant-documents.ts";
 
 // large documents are slow on a busy machine
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const worker = { entry: await bundleScript(join(import.meta.dirname, "documents-worker.ts")), execArgv: [] };
 /** Only tests of the time are refused by it: a busy machine takes long for a large document. */
