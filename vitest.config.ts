@@ -33,6 +33,10 @@ const LONGEST = [
   "build-attack.contract.test.ts",
 ];
 
+/** `expect.poll` waits for a state like `eventually()`. This limit, and those of tests and hooks, matter only to a test
+ *  that fails. They are for a machine whose processor five other programs share: then a test takes five times as long. */
+const expect = { poll: { timeout: 20_000 } };
+
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId }: TestSpecification) => {
@@ -57,10 +61,11 @@ export default defineConfig({
         ssr,
         test: {
           name: "unit",
+          expect,
           include: ["{packages,apps}/*/src/**/*.test.ts", "scripts/**/*.test.ts"],
           exclude: [...NOT_RUN, "**/*.{db,contract,e2e}.test.ts"],
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
           // here and below: no module keeps state, and a process a file would load anew what most files import
           isolate: false,
         },
@@ -70,23 +75,11 @@ export default defineConfig({
         ssr,
         test: {
           name: "db",
+          expect,
           include: ["{packages,apps}/*/src/**/*.db.test.ts"],
           exclude: NOT_RUN,
           isolate: false,
           globalSetup: database,
-          testTimeout: 30_000,
-          hookTimeout: 30_000,
-        },
-      },
-      {
-        resolve,
-        ssr,
-        test: {
-          name: "contract",
-          include: ["{packages,apps}/*/src/**/*.contract.test.ts"],
-          exclude: NOT_RUN,
-          isolate: false,
-          globalSetup: [...database, ...programs],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -95,13 +88,28 @@ export default defineConfig({
         resolve,
         ssr,
         test: {
+          name: "contract",
+          expect,
+          include: ["{packages,apps}/*/src/**/*.contract.test.ts"],
+          exclude: NOT_RUN,
+          isolate: false,
+          globalSetup: [...database, ...programs],
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        resolve,
+        ssr,
+        test: {
           name: "e2e",
+          expect,
           include: ["e2e/**/*.e2e.test.ts"],
           globalSetup: template,
           exclude: NOT_RUN,
           isolate: false,
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
         },
       },
     ],

@@ -1,9 +1,11 @@
 import { eventually } from "@appdb/testkit/eventually";
 import { expect, test } from "vitest";
-import { expectExit, makeProject, post, query, read, serveProject } from "./support/served.ts";
+import { expectExit, makeProject, post, query, read, serveProject, writeFile } from "./support/served.ts";
 import { findVictims, kill } from "./support/victims.ts";
 
+/** A function that works on "slow" until the test has seen it run. */
 const APP = `
+import os
 import time
 import appdb as db
 from appdb.functions import uuid7
@@ -11,7 +13,8 @@ from appdb.serving import Background, Router
 
 @db.udf
 def measure(text: str) -> int:
-    time.sleep(3 if text == "slow" else 0)
+    while text == "slow" and not os.path.exists(os.path.join(os.path.dirname(__file__), "seen")):
+        time.sleep(0.05)
     return len(text)
 
 class Texts(db.model_base(), name="texts"):
@@ -28,10 +31,10 @@ api.add_insert_route(Texts, path="/texts", inputs=[Texts.text], outputs=[Texts.s
 api.add_query_route(path="/longer", query=longer, method="get", background=True)
 `;
 /** Covers a dead process's lease, the service's restart, and the function itself. */
-const HEAL_MS = 60_000;
+const HEAL_MS = 120_000;
 
 test("a background job survives kill -9 and stores its row once", async () => {
-  await using project = await makeProject(APP);
+  await using project = await makeProject(APP, { env: { SERVICE_FUNCTION_TIMEOUT_MS: "120000" } });
   const endpoint = (await serveProject(project)).replace(/\/$/, "");
   const sent = await post(`${endpoint}/v1/texts`, { text: "slow" });
   expect(sent).toMatchObject({ status: 200, json: { job_url: `${endpoint}/_jobs/${sent.json.id}` } });
@@ -43,6 +46,7 @@ test("a background job survives kill -9 and stores its row once", async () => {
   const listed = JSON.parse((await expectExit(project, 0, "jobs", "list", "main", "--json")).stdout);
   expect(listed.jobs).toMatchObject([{ id: sent.json.id, kind: "background", state: "running" }]);
   for (const pid of findVictims("service", project.home)) kill(pid);
+  writeFile(project, "seen", "");
   const done = await eventually(
     async () => {
       const told = await look(sent.json.job_url);
@@ -62,4 +66,4 @@ test("a background job survives kill -9 and stores its row once", async () => {
   expect(cancelled).toMatchObject({ status: 409, json: { code: "job_not_cancellable" } });
   const document = (await look(`${endpoint}/openapi.json`)).json;
   expect(Object.keys(document.paths)).toContain("/_jobs/{id}");
-});
+}, 240_000);

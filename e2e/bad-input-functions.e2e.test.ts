@@ -1,8 +1,9 @@
+import { eventually } from "@appdb/testkit/eventually";
 import type { TestProject } from "@appdb/testkit/test-project";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Answer, expectExit, makeProject, post, query, serveProject } from "./support/served.ts";
 
-const TIMEOUT_MS = 1_000;
+const TIMEOUT_MS = 3_000;
 const APP = `
 import os
 import time
@@ -50,8 +51,8 @@ const FAILURES: readonly [what: string, code: string, type: string, message: Reg
   ["wrong type", "function_failed", "TypeError", /expected int, got str/, /expected int, got str/],
   ["too large", "function_failed", "OverflowError", /9223372036854775808/, /9223372036854775808/],
   ["exit", "worker_died", "WorkerDied", /exit code 7/, /exit code 7/],
-  ["loop", "function_timeout", "TimeoutError", /1 s/, /longer than 1 s/],
-  ["sleep", "function_timeout", "TimeoutError", /1 s/, /longer than 1 s/],
+  ["loop", "function_timeout", "TimeoutError", /3 s/, /longer than 3 s/],
+  ["sleep", "function_timeout", "TimeoutError", /3 s/, /longer than 3 s/],
   ["grow", "worker_out_of_memory", "MemoryError", /memory/, /memory/],
 ];
 /** Running neighbours on each side of the bad row. */
@@ -112,8 +113,10 @@ test("output of a function goes only to the service's log", async () => {
   const answer = await post(`${url}/jobs`, { what: "print" });
   expect(answer.status, answer.text).toBe(200);
   expect(Object.keys(answer.json)).toEqual(["id", "result"]);
-  const log = await expectExit(project, 0, "service", "logs", "main/work", "--tail", "500");
-  expect(log.stdout).toContain("this was printed by act");
+  await eventually(async () => {
+    const log = await expectExit(project, 0, "service", "logs", "main/work", "--tail", "500");
+    expect(log.stdout).toContain("this was printed by act");
+  });
 });
 
 test("reports a function that ends its process to all twenty callers", async () => {

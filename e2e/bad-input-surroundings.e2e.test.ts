@@ -121,7 +121,7 @@ test("every verb refuses a newer database with both versions", async () => {
   expect(await query(project, "select max(id) from appdb.migrations")).toEqual([[900]]);
 });
 
-test.skipIf(!canMount())("a full disk refuses rows, loses none and recovers", { timeout: 90_000 }, async () => {
+test.skipIf(!canMount())("a full disk refuses rows, loses none and recovers", { timeout: 180_000 }, async () => {
   await using project = openTestProject();
   writeFileSync(join(project.folder, "app.py"), APP);
   await using disk = mountSmallDisk(project, 120);
@@ -161,7 +161,7 @@ test.skipIf(!canMount())("a full disk refuses rows, loses none and recovers", { 
   process.kill(service?.pid ?? 0, "SIGKILL");
   await eventually(async () => expect((await listServices(project))[0]?.state).toBe("STARTING"));
   disk.free();
-  await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 20_000 });
+  await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 60_000 });
   const stored = await query(project, "select id from notes");
   expect(new Set(stored.map(([id]) => id))).toEqual(kept);
   expect(JSON.parse((await expectExit(project, 0, "daemon", "status", "--json")).stdout).pid).toBe(daemon.pid);

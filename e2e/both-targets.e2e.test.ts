@@ -384,7 +384,7 @@ async function openOrganization(project: TestProject, hosted: Hosted): Promise<s
       const { stdout } = await expectExit(project, 0, "db", "status", HOSTED, "--json");
       expect(JSON.parse(stdout)).toMatchObject({ state: "AVAILABLE" });
     },
-    { timeout_ms: 30_000 },
+    { timeout_ms: 60_000 },
   );
   return key;
 }

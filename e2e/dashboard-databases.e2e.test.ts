@@ -183,7 +183,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
       .poll(() => page.evaluate<number>("document.getElementById('log').getBoundingClientRect().top"))
       .toBeLessThan(700);
     const counted = page.getByRole("region", { name: "Requests by route" }).getByRole("row", { name: /^POST \/docs/ });
-    await expect.poll(() => counted.textContent(), { timeout: 15_000 }).toMatch(/^POST \/docs21 \(50 %\)0[\d.]+ ms/);
+    await expect.poll(() => counted.textContent()).toMatch(/^POST \/docs21 \(50 %\)0[\d.]+ ms/);
     await page
       .getByRole("img", { name: /^Requests per minute: 2 requests in 60 minutes, 1 refused, 0 failed/ })
       .waitFor();
@@ -233,7 +233,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     expect(await durationOf(table, "still.wav")).toMatch(/Error/);
     isDown = false;
     await table.getByText(/still\.wav: The server sends it\./).waitFor();
-    await expect.poll(() => durationOf(table, "still.wav"), { timeout: 15_000 }).toBe(0.01);
+    await expect.poll(() => durationOf(table, "still.wav")).toBe(0.01);
     await page.unroute("**/*");
     const [stored] = await Promise.all([
       page.waitForEvent("download"),
@@ -319,7 +319,7 @@ describe.skipIf(NO_BROWSER)("databases in the dashboard", () => {
     await lines.first().waitFor();
     const before = await lines.count();
     await type("db", "restart", "cloud://acme:main");
-    await expect.poll(() => lines.count(), { timeout: 20_000 }).toBeGreaterThan(before);
+    await expect.poll(() => lines.count()).toBeGreaterThan(before);
     await page.getByLabel("With the text").fill("no line has this");
     await log.getByText("No line matches.").waitFor();
     expect(new URL(page.url()).searchParams.get("text")).toBe("no line has this");

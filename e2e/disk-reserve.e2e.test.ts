@@ -31,7 +31,7 @@ test.skipIf(!canMount())(
     project.env.SERVICE_API_KEY = key;
     const json = async (...words: string[]) => JSON.parse((await expectExit(project, 0, ...words, "--json")).stdout);
     await eventually(async () => expect(await json("db", "status", MAIN)).toMatchObject({ state: "AVAILABLE" }), {
-      timeout_ms: 30_000,
+      timeout_ms: 60_000,
     });
     await expectExit(project, 0, "db", "update", MAIN, "-f");
     await expectExit(project, 0, "schema", "update", "app.py", MAIN);
@@ -65,12 +65,12 @@ test.skipIf(!canMount())(
     // a pod that starts below the reserve refuses rows too
     await expectExit(project, 0, "db", "restart", MAIN);
     await eventually(async () => expect(await insert()).toMatchObject({ status: 507, json: { code: "disk_full" } }), {
-      timeout_ms: 30_000,
+      timeout_ms: 60_000,
     });
     expect(await expectProblem(project, 1, "insert", DOCS, "many.jsonl")).toMatchObject(refusal);
 
     disk.free();
-    await eventually(async () => expect(await insert()).toMatchObject({ status: 200 }), { timeout_ms: 30_000 });
+    await eventually(async () => expect(await insert()).toMatchObject({ status: 200 }), { timeout_ms: 60_000 });
     await expectExit(project, 0, "insert", DOCS, "many.jsonl");
     expect(await count()).toBe(ROWS + 2);
   },

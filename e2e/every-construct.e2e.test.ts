@@ -13,7 +13,7 @@ let endpoint: string;
 beforeAll(async () => {
   project = await makeProject(APP);
   endpoint = await serveProject(project);
-}, 120_000);
+});
 
 afterAll(async () => {
   await project[Symbol.asyncDispose]();

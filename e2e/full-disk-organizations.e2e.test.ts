@@ -26,7 +26,7 @@ if (!isPossible && process.env.SANDBOX === "required")
 
 test.skipIf(!isPossible)(
   "a full machine disk refuses writes, loses nothing and recovers",
-  { timeout: 120_000 },
+  { timeout: 240_000 },
   async () => {
     // the disk is smaller than the space reserved for the control plane
     await using project = openTestProject({ env: { SERVICE_DISK_FLOOR_GB: "0" } });
@@ -71,7 +71,7 @@ test.skipIf(!isPossible)(
     expect(await stored()).toEqual(kept);
 
     disk.free();
-    await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 20_000 });
+    await eventually(async () => expect((await insert("after")).status).toBe(200), { timeout_ms: 60_000 });
     expect(await stored()).toEqual(kept);
     await expectExit(project, 0, "db", "update", MAIN, "-f");
     await expectExit(project, 0, "db", "restart", MAIN);
@@ -105,7 +105,7 @@ async function makeDatabase(project: TestProject, hosted: Hosted): Promise<strin
   const made = await expectExit(project, 0, "key", "create", "backend", "--json");
   await eventually(
     async () => expect((await expectExit(project, 0, "db", "status", MAIN)).stdout).toContain("AVAILABLE"),
-    { timeout_ms: 30_000 },
+    { timeout_ms: 60_000 },
   );
   await expectExit(project, 0, "db", "update", MAIN, "-f");
   await expectExit(project, 0, "schema", "update", "app.py", MAIN);

@@ -42,7 +42,7 @@ describe("a user who deploys an application to a hosted database", () => {
     key = (await json("key", "create", "backend")).api_key;
     await eventually(
       async () => expect((await expectExit(project, 0, "db", "status", MAIN)).stdout).toContain("main  AVAILABLE\n"),
-      { timeout_ms: 30_000 },
+      { timeout_ms: 60_000 },
     );
     expect((await expectExit(project, 0, "db", "list")).stdout).toContain(`${MAIN}  AVAILABLE`);
     expect((await expectProblem(project, 1, "db", "delete", MAIN, "-f")).code).toBe("database_protected");

@@ -11,7 +11,7 @@ import { kill, seeded } from "./support/victims.ts";
 const LONG = process.env.APPDB_FAULTS === "long";
 const ONE = process.env.APPDB_CELL;
 const HELD_MS = 40_000;
-const FIND_MS = 15_000;
+const FIND_MS = 60_000;
 
 /** Possible victims: `all` when the pod runs and computes, `pod` when it runs, `none` when it does not. */
 type Alive = "all" | "pod" | "none";
@@ -275,7 +275,7 @@ async function endsAs(db: string, state: string | undefined): Promise<void> {
   if (state !== undefined) await target.settles(db, state);
   else {
     await eventually(async () => expect((await target.insist("GET", `/databases/${db}`)).status).toBe(404), {
-      timeout_ms: 30_000,
+      timeout_ms: 60_000,
     });
   }
 }
@@ -312,7 +312,7 @@ async function runSchemaCell({ step, victim }: Cell): Promise<string> {
   const column = `extra_${extra - 1}`;
   await eventually(
     async () => expect(await target.queryData(id, `select 1 from docs where ${column} is null limit 1`)).toEqual([]),
-    { timeout_ms: 30_000 },
+    { timeout_ms: 60_000 },
   );
   await isSound();
   return first.includes('"done"') ? "done at once" : `cut, done after ${tries}`;
@@ -324,10 +324,10 @@ async function isSound(): Promise<void> {
   const { acknowledged } = target.inserters.outcome;
   const before = acknowledged.size;
   await eventually(() => expect(acknowledged.size, "no row is answered any more").toBeGreaterThan(before), {
-    timeout_ms: 30_000,
+    timeout_ms: 60_000,
   });
   const wanted = [...acknowledged.keys()];
   const stored = new Set((await target.queryData(id, "select token from docs")).map(([token]) => token));
   expect(wanted.filter((token) => !stored.has(token))).toEqual([]);
-  await eventually(() => expect(target.orphans([id])).toEqual([]), { timeout_ms: 15_000 });
+  await eventually(() => expect(target.orphans([id])).toEqual([]), { timeout_ms: 60_000 });
 }

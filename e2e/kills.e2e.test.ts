@@ -13,7 +13,7 @@ const KILLS = LONG ? 500 : 20;
 const CLIENTS = 20;
 /** Rows stored between two kills: every fault hits a working service. */
 const ROWS_BETWEEN = 20;
-const HEAL_MS = 30_000;
+const HEAL_MS = 60_000;
 const PAUSE_MS = 150;
 
 test(

@@ -184,7 +184,7 @@ test("after the sign-in has ended or the key was deleted, an insert says so and 
       const gone = await insert("gone", new Blob(["without a key"]));
       expect([gone.status, gone.row["code"]]).toEqual([502, "media_denied"]);
     },
-    { timeout_ms: 30_000 },
+    { timeout_ms: 60_000 },
   );
   const names = await namesIn(STORE);
   expect(names).toHaveLength(8);

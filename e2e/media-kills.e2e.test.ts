@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
-import { freePort, ROOT, type TestProject } from "@appdb/testkit/test-project";
+import { freePort } from "@appdb/testkit/free-ports";
+import { ROOT, type TestProject } from "@appdb/testkit/test-project";
 import { expect, test } from "vitest";
 import { expectExit, makeProject, query } from "./support/served.ts";
 import { deal, seeded, strike, type Victim } from "./support/victims.ts";
@@ -13,7 +14,7 @@ const KILLED: readonly Victim[] = ["service", "worker", "postgres"];
 const CLIENTS = 6;
 /** Rows stored between two kills: every fault hits a working service. */
 const ROWS_BETWEEN = 8;
-const HEAL_MS = 30_000;
+const HEAL_MS = 60_000;
 const TIMEOUT_MS = 20_000;
 const PAUSE_MS = 150;
 /** Different pictures: few, so that a deleted one is given again while it is collected. */

@@ -73,7 +73,7 @@ post.add_insert_route(Leak, path="/leaks")
 post.add_query_route(path="/text", query=text_of, method="get", one_row=True, return_fileresponse=True)
 post.add_compute_route(Letter, path="/spied", inputs=[], uploadfile_inputs=[Letter.text], outputs=[Letter.spied])
 `;
-const READY_MS = 30_000;
+const READY_MS = 60_000;
 
 // no driver is configured: a machine that supports sandboxes uses them
 if ((await useSandbox()) !== undefined) {

@@ -211,7 +211,7 @@ describe("the commands that the pages print", () => {
     const typed = await fillIn(text);
     if (how.until !== undefined) {
       const started = project.start(typed);
-      await eventually(() => expect(started.output(), at).toMatch(how.until ?? /^/), { timeout_ms: 20_000 });
+      await eventually(() => expect(started.output(), at).toMatch(how.until ?? /^/), { timeout_ms: 60_000 });
       await started.interrupt("SIGINT");
       return;
     }
@@ -239,7 +239,7 @@ describe("the commands that the pages print", () => {
         const { stdout } = await expectExit(project, 0, "db", "status", "cloud://acme:main", "--json");
         expect(JSON.parse(stdout)).toMatchObject({ state: "AVAILABLE" });
       },
-      { timeout_ms: 30_000 },
+      { timeout_ms: 60_000 },
     );
   }
 

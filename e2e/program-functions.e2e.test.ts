@@ -45,14 +45,18 @@ test("a function of a started file works until the program is killed", async () 
   ]);
 }, 240_000);
 
-const FILL = `import time
+/** Its function works on one row until the test has seen it run. */
+const FILL = `import os
+import time
 import appdb as db
+SEEN = os.path.abspath("fill.seen")
 docs = db.create_table("main/docs", {"id": db.Int}, primary_key="id")
-docs.insert([{"id": id} for id in range(200)])
+docs.insert([{"id": id} for id in range(50)])
 
 @db.udf
 def twice(number: int) -> int:
-    time.sleep(0.05)
+    while number == 20 and not os.path.exists(SEEN):
+        time.sleep(0.05)
     return 2 * number
 
 open("fill.ready", "w").close()
@@ -60,7 +64,7 @@ docs.add_computed_column(doubled=twice(docs.id))
 `;
 
 test("Ctrl-C says how to see and cancel a fill, which continues without its program", async () => {
-  await using project = await makeProject("");
+  await using project = await makeProject("", { env: { SERVICE_FUNCTION_TIMEOUT_MS: "240000" } });
   await expectExit(project, 0, "daemon", "start");
   const child = await startProgram(project, "fill", FILL, "ignore", "pipe");
   const said = text(child.stderr as Readable);
@@ -69,11 +73,12 @@ test("Ctrl-C says how to see and cancel a fill, which continues without its prog
   await eventually(async () => expect(await jobs()).toMatchObject([{ state: "running" }]), { timeout_ms: 60_000 });
   child.kill("SIGINT");
   await once(child, "exit");
+  writeFile(project, "fill.seen", "");
   // the program may not know its job yet
   expect(await said).toMatch(
     /add columns main\/docs was not cancelled and (may continue|continues) in the database\.\nCheck its progress, or cancel it: cli jobs list main --all; cli jobs cancel main \S+\n/,
   );
-  await eventually(async () => expect(await jobs()).toMatchObject([{ state: "done", rows_done: 200, errors: 0 }]), {
+  await eventually(async () => expect(await jobs()).toMatchObject([{ state: "done", rows_done: 50, errors: 0 }]), {
     timeout_ms: 120_000,
   });
   const folder = join(project.env["SERVICE_HOME"] ?? "", "programs");

@@ -156,7 +156,7 @@ test("a slow pipe gets all rows of SQL, and output that cannot be written is an 
   }
   const file = await project.type("cli export main/kinds -o /dev/full");
   expect(file).toMatchObject({ code: 1, stderr: expect.stringContaining("/dev/full cannot be written: no space") });
-}, 120_000);
+});
 
 test("the request of docs/data-api.md reaches the daemon", async () => {
   await using project = await makeProject(APP);
@@ -185,7 +185,7 @@ test("a cut-off export leaves no file, a cut-off insert no rows, and piped rows 
   expect((await project.cli("insert", "main/kinds", "cut.csv")).stderr).toContain("cut.csv, line 60002: The quote");
   expect((await expectExit(project, 0, "count", "main/kinds")).stdout).toBe("0\n");
   expect(readFileSync(join(project.folder, "many.jsonl"), "utf8").length).toBeGreaterThan(1_000_000);
-}, 120_000);
+});
 
 /** Inserts a file whose first row is wrong: the server refuses it while the command still sends. */
 async function refuseEarly(project: TestProject, target: string): Promise<void> {

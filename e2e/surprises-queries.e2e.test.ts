@@ -106,7 +106,7 @@ def refuse(key: str) -> str:
         raise PermissionError("not this one")
     return key[:10]
 `;
-const LIMITS = { result_rows: 50, result_bytes: 20_000, rows_in_flight: 40, statement_timeout_ms: 1_000 };
+const LIMITS = { result_rows: 50, result_bytes: 20_000, rows_in_flight: 40, statement_timeout_ms: 3_000 };
 
 let project: TestProject;
 let url: string;

@@ -1,4 +1,5 @@
-import { freePort, type TestProject } from "@appdb/testkit/test-project";
+import { freePort } from "@appdb/testkit/free-ports";
+import type { TestProject } from "@appdb/testkit/test-project";
 import { expectExit, makeProject } from "./served.ts";
 
 const APP = `

@@ -153,7 +153,7 @@ export async function startLogin(
       expect(shown, login.output()).toBeDefined();
       return shown ?? "";
     },
-    { timeout_ms: 20_000 },
+    { timeout_ms: 60_000 },
   );
   return { login, code };
 }

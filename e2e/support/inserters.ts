@@ -44,7 +44,7 @@ export interface Inserters {
   stop(): Promise<Outcome>;
 }
 
-const TIMEOUT_MS = 20_000;
+const TIMEOUT_MS = 60_000;
 /** Pause after a row that was not accepted. */
 const RETRY_MS = 20;
 

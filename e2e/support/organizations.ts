@@ -8,7 +8,7 @@ import { type Hosted, signInCommand, startHosted } from "./hosted.ts";
 import { expectExit, makeProject, writeFile } from "./served.ts";
 
 const NAMES = ["acme", "other"] as const;
-const READY_MS = 30_000;
+const READY_MS = 60_000;
 
 /** `attack` tries to reach all given targets and reports what it sees of its environment. */
 const APP = `import appdb as db

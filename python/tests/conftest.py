@@ -85,6 +85,25 @@ def project(tmp_path):
     return Project(tmp_path)
 
 
+def init_frame(root, modules=(), memory=512 << 20):
+    """The first frame that a worker gets."""
+    return {
+        "t": "init",
+        "protocol": 1,
+        "project_root": str(root),
+        "modules": [*modules],
+        "memory_bytes": memory,
+        "function_timeout_ms": 30_000,
+        "http": None,
+    }
+
+
+def send_frame(stream, frame):
+    body = msgpack.packb(frame)
+    stream.write(struct.pack(">I", len(body)) + body)
+    stream.flush()
+
+
 class Worker:
     """The engine's side of one worker process."""
 
@@ -97,25 +116,13 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
-        self.send(
-            {
-                "t": "init",
-                "protocol": 1,
-                "project_root": str(project_root or root),
-                "modules": modules,
-                "memory_bytes": memory,
-                "function_timeout_ms": 30_000,
-                "http": None,
-            }
-        )
+        self.send(init_frame(project_root or root, modules, memory))
         self.beats = []
         self.first = self.receive()
         self.calls = 0
 
     def send(self, frame):
-        body = msgpack.packb(frame)
-        self.process.stdin.write(struct.pack(">I", len(body)) + body)
-        self.process.stdin.flush()
+        send_frame(self.process.stdin, frame)
 
     def receive(self):
         """The next frame; beats are kept separately."""

@@ -19,7 +19,7 @@ calls = []
 async def slow(n: int) -> str:
     await asyncio.sleep(5 if n == 7 else 0.01)
     return f"s{n}"
-@db.udf(timeout=0.2)
+@db.udf(timeout=1)
 async def hasty(n: int) -> int:
     if n == 1: await asyncio.sleep(30)
     if n == 2: raise ValueError("no two")
@@ -29,16 +29,16 @@ async def hasty(n: int) -> int:
         try: await asyncio.sleep(30)
         except asyncio.CancelledError: return 5
     return n
-@db.udf(timeout=0.3)
+@db.udf(timeout=1)
 async def stuck(n: int) -> int:
     if n == 1: time.sleep(30)
     return n
-@db.udf(timeout=0.2)
+@db.udf(timeout=1)
 async def stubborn(n: int) -> int:
     while True:
         try: await asyncio.sleep(30)
         except asyncio.CancelledError: pass
-@db.udf(timeout=0.2)
+@db.udf(timeout=1)
 def late(n: int) -> int:
     if n == 1: time.sleep(30)
     return n
@@ -82,10 +82,10 @@ def patience():
     """Ends a test that waits for a missing frame."""
 
     def give_up(*_):
-        raise TimeoutError("no frame came for 20 s")
+        raise TimeoutError("no frame came for 120 s")
 
     signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(20)
+    signal.alarm(120)
     yield
     signal.alarm(0)
 
@@ -127,7 +127,7 @@ def test_the_worker_says_what_it_must_be_told_apart_by(begun):
     assert told["app:lengths"] == {
         "id": "app:lengths", "is_concurrent": True, "batch_size": 4, "timeout_s": None, "resource_pool": None,
     }  # fmt: skip
-    assert told["app:late"]["timeout_s"] == 0.2 and not told["app:late"]["is_concurrent"]
+    assert told["app:late"]["timeout_s"] == 1 and not told["app:late"]["is_concurrent"]
     assert ready["resource_pools"] == [{"name": "api", "max_concurrent": 3, "per_minute": None, "retries": 2}]
 
 
@@ -150,7 +150,7 @@ def test_an_async_call_past_its_limit_is_cancelled_and_its_neighbours_go_on(begu
         1: ("timeout", "TimeoutError"), 2: ("raised", "ValueError"), 3: ("raised", "SystemExit"),
         4: ("wrong_type", "TypeError"), 5: ("timeout", "TimeoutError"),
     }  # fmt: skip
-    assert rows[1][1]["s"]["message"] == "ran longer than 0.2 s" and rows[1][1]["t"]["kind"] == "skipped"
+    assert rows[1][1]["s"]["message"] == "ran longer than 1 s" and rows[1][1]["t"]["kind"] == "skipped"
 
 
 def test_errors_of_concurrent_columns_can_be_read_by_others(begun):
@@ -181,11 +181,11 @@ def test_a_fault_of_the_worker_itself_answers_the_row_and_is_in_the_log(capfd):
     frames = queue.Queue()
     flow = Flow(lambda *sent: [frames.put(frame) for frame in sent], None, "/nowhere", 1)
     flow.run({"call": 1, "n": 1, "columns": []}, SimpleNamespace(readers=[], steps=steps, visible=steps))
-    rows = frames.get(timeout=5)
+    rows = frames.get(timeout=60)
     assert rows["columns"] == [[1], [None]]
     told = rows["errors"][0]
     assert [*told] == ["b"] and told["b"]["message"] == "a step that cannot begin"
-    assert frames.get(timeout=5) == {"t": "done", "call": 1}
+    assert frames.get(timeout=60) == {"t": "done", "call": 1}
     assert "RuntimeError: a step that cannot begin" in capfd.readouterr().err
 
 
@@ -198,7 +198,7 @@ def test_what_cannot_be_cancelled_is_told_with_its_row(begun, name):
         frames.append(worker.receive())
     assert frames[-1] == {
         "t": "overdue", "call": 1, "row": 0 if name == "stubborn" else 1, "function": f"app:{name}",
-        "timeout_s": 0.3 if name == "stuck" else 0.2,
+        "timeout_s": 1,
     }  # fmt: skip
 
 
@@ -295,15 +295,19 @@ def test_calls_errors_rows_and_seconds_are_counted(begun):
     worker = begun("    s = hasty(n)\n    t = lengths('abc')\n    u = asked(n)\n")
     worker.start([[0, 2, 6, 1]])
     collect(worker, 4)
-    time.sleep(1.1)  # Counts are reported each second.
-    for _ in range(2):
+    more = 0
+    counts = {}
+    # Counts are reported each second, and come with the frames of rows.
+    while counts.get("app:hasty", {"calls": 0})["calls"] < 5 or counts["app:hasty"]["running"] > 0:
         worker.start([[6]])
         collect(worker, 1)
-        time.sleep(0.3)
-    counts = worker.counts()
-    assert (counts["app:hasty"]["calls"], counts["app:hasty"]["errors"], counts["app:hasty"]["running"]) == (5, 2, 0)
+        more += 1
+        time.sleep(0.05)
+        counts = worker.counts()
+    assert counts["app:hasty"]["calls"] <= 4 + more and counts["app:hasty"]["errors"] == 2
     assert counts["app:hasty"]["seconds"] > 0.15
-    assert counts["app:lengths"]["rows"] == 5 and counts["app:lengths"]["calls"] <= 5
+    lengths = counts["app:lengths"]
+    assert lengths["calls"] <= lengths["rows"] <= 4 + more and lengths["rows"] >= 4
     assert counts["app:asked"]["retries"] >= 2
 
 

@@ -232,7 +232,7 @@ def test_it_dies_with_the_process_that_started_it(project, tmp_path):
     import subprocess
     import sys
 
-    from conftest import environment
+    from conftest import environment, init_frame, send_frame
 
     parent = subprocess.Popen(
         [
@@ -247,10 +247,11 @@ def test_it_dies_with_the_process_that_started_it(project, tmp_path):
         stdout=subprocess.PIPE,
     )
     pid = int(parent.stdout.readline())
-    time.sleep(0.5)
+    send_frame(parent.stdin, init_frame(tmp_path))
+    assert len(parent.stdout.read(4)) == 4, "the worker's first frame: it has begun"
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.02)
     died = not alive(pid)

@@ -68,7 +68,7 @@ export function testPodAttacks(open: () => AttackTarget): void {
       await mallory.ask("POST", "/databases/main/services/tools/restart");
       await eventually(
         async () => expect(await send(`${mallory.tools}/whoami`, mallory.key, "GET")).toMatchObject({ status: 200 }),
-        { timeout_ms: 30_000 },
+        { timeout_ms: 60_000 },
       );
       expect({ mode: (mode & 0o777).toString(8), uid, left }).toEqual({ mode: "700", uid: 0, left: [] });
     });
@@ -84,7 +84,7 @@ export function testPodAttacks(open: () => AttackTarget): void {
       expect(asPod(target, "[ -e services ] && mv services services.was; ln -s .. services")).toContain(0);
       await target.restart();
       // the start has removed what it must remove
-      await eventually(() => expect(existsSync(orphan)).toBe(false), { timeout_ms: 30_000 });
+      await eventually(() => expect(existsSync(orphan)).toBe(false), { timeout_ms: 60_000 });
       await new Promise((resolve) => setTimeout(resolve, 2_000));
       expect(existsSync(kept)).toBe(true);
       rmSync(kept);

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { eventually } from "@appdb/testkit/eventually";
-import { type Finished, freePort, type Started, type TestProject } from "@appdb/testkit/test-project";
+import { freePort } from "@appdb/testkit/free-ports";
+import type { Finished, Started, TestProject } from "@appdb/testkit/test-project";
 import { expect } from "vitest";
 import { printedExit, readPrintedSteps, withoutComment } from "./printed-steps.ts";
 

@@ -2,10 +2,10 @@ import { spawn } from "node:child_process";
 import { createHmac, generateKeyPairSync } from "node:crypto";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually } from "./eventually.ts";
+import { freePort } from "./free-ports.ts";
 import { findCheckout } from "./postgres-binaries.ts";
 
 /**
@@ -83,7 +83,7 @@ export function whyNoStore(name: ObjectStoreName): string | undefined {
 /** Starts a server with one empty bucket; it ends with this process at the latest. */
 export async function startObjectStore(name: ObjectStoreName): Promise<ObjectStore> {
   const folder = mkdtempSync(join(tmpdir(), `appdb-${name}-`));
-  const port = await findFreePort();
+  const port = await freePort();
   const { args, environment, ready, address, variables } = SERVERS[name](folder, port);
   const log = join(folder, "log");
   const guard = spawn("/bin/sh", ["-c", GUARD, "guard", log, ...args], {
@@ -184,13 +184,4 @@ async function makeContainer(endpoint: string): Promise<void> {
   const headers = { "x-ms-date": date, "x-ms-version": version, authorization };
   const { status } = await fetch(`${endpoint}/${BUCKET}?restype=container`, { method: "PUT", headers });
   if (status !== 201 && status !== 409) throw new Error(`The container was not made: ${status}.`);
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("There is no free port.");
-  return address.port;
 }

@@ -3,11 +3,11 @@ import { createSocket } from "node:dgram";
 import { once } from "node:events";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { promisify } from "node:util";
 import { eventually } from "./eventually.ts";
+import { findFreePorts } from "./free-ports.ts";
 
 /** Waits on its standard input. However the tests end, even when killed, the pipe closes and the server ends. */
 const GUARD = `
@@ -89,7 +89,7 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
   };
   try {
     const root = await eventually(() => get(`https://127.0.0.1:${managementPort}/roots/0`, ca), {
-      timeout_ms: 10_000,
+      timeout_ms: 60_000,
     });
     return {
       directory: `https://127.0.0.1:${port}/dir`,
@@ -102,20 +102,6 @@ export async function startPebble(options: PebbleOptions): Promise<Pebble> {
     await stop();
     throw error;
   }
-}
-
-/** Ports without a listener now. */
-export async function findFreePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  const ports = await Promise.all(
-    servers.map(async (server) => {
-      await once(server, "listening");
-      const address = server.address();
-      return address === null || typeof address === "string" ? 0 : address.port;
-    }),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => void server.close(resolve))));
-  return ports;
 }
 
 const HEADER_BYTES = 12;

@@ -9,7 +9,7 @@ const run = promisify(execFile);
 
 /** A socket path has at most 107 bytes, so a long TMPDIR cannot hold the server's folder. */
 const LONGEST_SOCKET_FOLDER = 80;
-const START_TIMEOUT_MS = 20_000;
+const START_TIMEOUT_MS = 60_000;
 
 /**
  * The server is a child of this script, which waits on its standard input. However the tests end, even when killed, the

@@ -1,7 +1,6 @@
 import { type ChildProcess, execFile, type SpawnOptions, spawn } from "node:child_process";
 import { once } from "node:events";
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { findCheckout } from "./postgres-binaries.ts";
@@ -90,17 +89,6 @@ export function openTestProject(input: TestProjectInput = {}): TestProject {
   return opened;
 }
 
-/** A port that was free a moment ago. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("the system gave no port");
-  return address.port;
-}
-
 /** Removes the developer's settings that would change the product, and selects the fastest pod driver. */
 const QUIET = {
   SERVICE_PODS: "process",
@@ -117,7 +105,7 @@ function finish(
   options: { cwd: string; env: NodeJS.ProcessEnv },
 ): Promise<Finished> {
   return new Promise((resolve) => {
-    execFile(command, args, { ...options, maxBuffer: 64_000_000, timeout: 120_000 }, (error, stdout, stderr) => {
+    execFile(command, args, { ...options, maxBuffer: 64_000_000, timeout: 200_000 }, (error, stdout, stderr) => {
       const failed = typeof error?.code === "number" ? error.code : 1;
       resolve({ code: error === null ? 0 : failed, stdout, stderr });
     });

@@ -65,7 +65,7 @@ beforeEach(() => {
 afterEach(async () => {
   const seen = join(home, "seen");
   const pids = () => (existsSync(seen) ? readdirSync(seen).map(Number) : []);
-  await expect.poll(() => pids().length, { timeout: 10_000 }).toBe(spawned);
+  await expect.poll(() => pids().length).toBe(spawned);
   for (const pid of pids()) {
     try {
       process.kill(pid, "SIGTERM");
@@ -179,7 +179,7 @@ describe("the home's daemon", () => {
     const aborted = AbortSignal.abort();
     expect((await refusal(ensureDaemon(deps(), aborted))).code).toBe("interrupted");
     // It still starts, and the next command finds it.
-    await expect.poll(() => findDaemon(deps()), { timeout: 10_000 }).toBeDefined();
+    await expect.poll(() => findDaemon(deps())).toBeDefined();
   });
 });
 

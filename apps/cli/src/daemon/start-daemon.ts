@@ -14,8 +14,8 @@ interface StartDaemonDeps {
   find(): Promise<FoundDaemon | undefined>;
 }
 
-/** Creating a home takes some seconds; a much longer start means that something hangs. */
-const START_TIMEOUT_MS = 20_000;
+/** Creating a home takes some seconds, and more on a busy machine. A much longer start hangs. */
+const START_TIMEOUT_MS = 60_000;
 const POLL_MS = 15;
 
 /**

@@ -73,10 +73,10 @@ test("the arrow keys show previous lines, without secrets", async () => {
 });
 
 test("the tab key completes", async () => {
-  const { input, source } = openTerminal();
+  const { input, shown, source } = openTerminal();
   const reading = source.next("> ");
   input.write("co\t");
-  await new Promise((resolve) => setTimeout(resolve, 20));
+  await expect.poll(shown).toMatch(/unt $/);
   input.write("docs\r");
   expect(await reading).toEqual(line("count docs"));
   source.close();

@@ -223,29 +223,37 @@ test("statements of SQL run at the location, over several lines", async () => {
   ]);
 });
 
-/** A session of which only this matters: how it runs commands. */
-function openSession(runCommand: Context["runCommand"]): Session {
+/** A session whose command ends by its signal, or never, and a promise of its begin. */
+function openSession(endsBySignal: boolean) {
+  let begin = (): void => undefined;
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const runCommand: Context["runCommand"] = async (_words, commandSignal) => {
+    begin();
+    return await new Promise((resolve) => {
+      if (endsBySignal) commandSignal.addEventListener("abort", () => resolve(130));
+    });
+  };
   const tables = { tables: async () => [], databases: async () => [], refresh: () => undefined };
   const { signal } = new AbortController();
   const ctx = { signal, commands: QUERY, runCommand } as unknown as Context;
-  return new Session({ ctx, location: MAIN, tables, json: false });
+  return { session: new Session({ ctx, location: MAIN, tables, json: false }), begun };
 }
 
 test("an interruption cancels the running command, and the session continues", async () => {
-  const session = openSession(
-    (_words, signal) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(130))),
-  );
+  const { begun, session } = openSession(true);
   const running = session.feed("count docs");
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await begun;
   session.interrupt();
   await running;
   expect(session).toMatchObject({ exit: 130, is_over: false, prompt: "main> " });
 });
 
 test("a second interruption leaves a command that does not end", async () => {
-  const session = openSession(() => new Promise(() => undefined));
+  const { begun, session } = openSession(false);
   const running = session.feed("count docs");
-  await new Promise((resolve) => setTimeout(resolve, 10));
+  await begun;
   session.interrupt();
   session.interrupt();
   await running;

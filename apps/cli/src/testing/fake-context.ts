@@ -37,6 +37,8 @@ export interface FakeContext {
   readonly control?: Readonly<Record<string, unknown>>;
   /** Piped input of the shell. */
   readonly piped?: readonly string[];
+  /** Called for each text that the command prints. */
+  readonly onPrint?: (text: string) => void;
   readonly context?: Partial<World>;
 }
 
@@ -47,6 +49,7 @@ export async function runCli(words: string | readonly string[], given: FakeConte
   const streamOf = (name: keyof typeof written) => ({
     write: (text: string) => {
       written[name] += text;
+      given.onPrint?.(text);
     },
   });
   const streams = { stdout: streamOf("stdout"), stderr: streamOf("stderr") };

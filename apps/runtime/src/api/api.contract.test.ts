@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findService, insertDoc, serveExample } from "../testing/example-service.ts";
 import { openTestHome, waitFor } from "../testing/test-home.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 /** One daemon for all tests of this file; each test uses its own database. */
 const tested = openTestHome();
 let client: LocalClient;

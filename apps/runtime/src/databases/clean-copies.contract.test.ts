@@ -4,7 +4,7 @@ import { HOME_PATHS } from "@appdb/contract/home";
 import { afterEach, expect, test } from "vitest";
 import { openTestHome, waitFor } from "../testing/test-home.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 const tested = openTestHome();
 
 afterEach(async () => {

@@ -1,3 +1,4 @@
+import { eventually } from "@appdb/testkit/eventually";
 import { expect, test, vi } from "vitest";
 import { collectHourly } from "./collect-hourly.ts";
 
@@ -14,13 +15,13 @@ test("logs a failed collection", async () => {
   const { log, fail, endpoints } = refusing();
   using _collecting = collectHourly(endpoints, log);
   fail();
-  await vi.waitFor(() => expect(log.warn).toHaveBeenCalledOnce());
+  await eventually(() => expect(log.warn).toHaveBeenCalledOnce());
 });
 
 test("does not warn when the service's end interrupts a collection", async () => {
   const { log, fail, endpoints } = refusing();
   collectHourly(endpoints, log)[Symbol.dispose]();
   fail();
-  await vi.waitFor(() => expect(log.debug).toHaveBeenCalledOnce());
+  await eventually(() => expect(log.debug).toHaveBeenCalledOnce());
   expect(log.warn).not.toHaveBeenCalled();
 });

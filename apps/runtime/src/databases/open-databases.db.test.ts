@@ -15,7 +15,7 @@ let now = 0;
 let databases: OpenDatabases;
 beforeAll(async () => {
   made.push(...(await Promise.all(Array.from({ length: MANY }, () => createTestDatabase()))));
-}, 60_000);
+});
 afterAll(async () => {
   await Promise.all(made.map((database) => database.drop()));
 });

@@ -15,4 +15,4 @@ test("a live query ends with its service", async () => {
   const text = open.text();
   await served[Symbol.asyncDispose]();
   expect(await text).toContain("event: result");
-}, 60_000);
+});

@@ -336,7 +336,7 @@ describe("the server", () => {
   });
 
   test("waits for running requests when it closes", async () => {
-    let finish = (_text: string): void => undefined;
+    let finish: ((text: string) => void) | undefined;
     const endpoints = fakeEndpoints();
     const slow: CompiledRoute = {
       service: "api",
@@ -355,10 +355,10 @@ describe("the server", () => {
       { host: "127.0.0.1", port: 0, log, body_bytes: 10 },
     );
     const answer = post(`http://127.0.0.1:${one.port}/slow`, "{}");
-    await sleep(50);
+    await eventually(() => expect(finish).toBeDefined());
     const closed = one[Symbol.asyncDispose]();
     await sleep(20);
-    finish('{"done":true}');
+    finish?.('{"done":true}');
     expect(await (await answer).json()).toEqual({ done: true });
     await closed;
     await expect(fetch(`http://127.0.0.1:${one.port}/health`)).rejects.toThrow();

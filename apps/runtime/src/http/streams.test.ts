@@ -116,7 +116,7 @@ test("a body whose client has disconnected before it is read ends at once", asyn
 });
 
 test("a slow route slows its client down", async () => {
-  let goOn = (): void => undefined;
+  let goOn: (() => void) | undefined;
   const { port } = await serve(async ({ stream }) => {
     await new Promise<void>((resolve) => {
       goOn = resolve;
@@ -127,6 +127,8 @@ test("a slow route slows its client down", async () => {
   const block = Buffer.alloc(1_000_000);
   let written = 0;
   request.on("drain", () => undefined);
+  request.flushHeaders();
+  await eventually(() => expect(goOn).toBeDefined());
   // Fills the buffers of both sockets.
   while (written < 200) {
     written += 1;
@@ -135,7 +137,7 @@ test("a slow route slows its client down", async () => {
     if (more === undefined) break;
   }
   expect(written).toBeLessThan(100);
-  goOn();
+  goOn?.();
   request.end();
   expect(await textOf(await answerOf(request))).toBe(String(written * block.length));
 });

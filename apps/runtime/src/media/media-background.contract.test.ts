@@ -46,7 +46,7 @@ let service: MediaService;
 beforeAll(async () => {
   const database = await createTestDatabase();
   service = await startMediaService({ database, runtimeIn: testRuntime, log: createSilentLog() }, APP);
-}, 60_000);
+});
 
 afterAll(async () => {
   await service[Symbol.asyncDispose]();

@@ -56,7 +56,7 @@ beforeAll(async () => {
   await service.query(
     "insert into appdb.media_files (store, name, key, type, updated_at) select store, 'hr/payroll.png', key, 'image/png', now() from appdb.media_objects",
   );
-}, 60_000);
+});
 
 afterAll(async () => {
   await service[Symbol.asyncDispose]();

@@ -42,4 +42,4 @@ test("objects of inserts that ended with disk_full are collected, also while the
   await expect(service.query("delete from appdb.media_objects")).rejects.toMatchObject({ code: "disk_full" });
   expect(await store.collect()).toBe(3);
   expect([service.objects().length, await stored()]).toEqual([0, 0]);
-}, 60_000);
+});

@@ -78,7 +78,7 @@ beforeAll(async () => {
       log: createSilentLog(),
     }),
   );
-}, 60_000);
+});
 
 afterAll(async () => {
   await tested?.[Symbol.asyncDispose]();

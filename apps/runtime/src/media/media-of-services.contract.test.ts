@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { findService, serveExample } from "../testing/example-service.ts";
 import { openTestHome, waitFor } from "../testing/test-home.ts";
 
-const TIMEOUT = 90_000;
+const TIMEOUT = 180_000;
 const APP = `
 import appdb as db
 from appdb.serving import Router

@@ -92,7 +92,7 @@ beforeAll(async () => {
   for (const [key, picture] of Object.entries({ a: "whole.png", b: "other.jpg", c: "turned.jpg" })) {
     await service.send("/photos", service.formOf({ picture }, { key }));
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await service[Symbol.asyncDispose]();

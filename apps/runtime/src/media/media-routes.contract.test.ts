@@ -16,7 +16,7 @@ beforeAll(async () => {
     runtimeIn: testRuntime,
     log: createSilentLog(),
   });
-}, 60_000);
+});
 
 afterAll(async () => {
   await service[Symbol.asyncDispose]();

@@ -131,7 +131,7 @@ for color in ("red", "darkred", "blue", "green"):
   expect((await tested.post("/photos", { key: "none", picture: null })).status).toBe(200);
   const jobs = await tested.update(named(app(TWO_TOWERS)));
   await tested.finish(jobs);
-}, 60_000);
+});
 
 afterAll(async () => {
   await tested?.[Symbol.asyncDispose]();

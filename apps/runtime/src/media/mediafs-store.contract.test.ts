@@ -22,10 +22,10 @@ beforeAll(async () => {
   const app = await tested.readApp("main");
   const { catalog_version } = (await client.call("schemaPlan", { body: app })).plan;
   await client.call("schemaApply", { body: { ...app, catalog_version, allow_destructive: false } });
-}, 90_000);
+});
 afterAll(async () => {
   await tested[Symbol.asyncDispose]();
-}, 90_000);
+});
 
 function routesOf(db: string, of: LocalClient = client): ManagedRoutes {
   return {

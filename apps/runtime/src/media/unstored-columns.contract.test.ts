@@ -129,7 +129,7 @@ beforeAll(async () => {
     await service.send("/photos", service.formOf({ picture: "whole.png" }, { key, n }));
   }
   await service.send("/tags", { key: "t", n: 2 });
-}, 60_000);
+});
 
 afterEach(async () => {
   await service.query("delete from photos where key not in ('a', 'b', 'zero')");

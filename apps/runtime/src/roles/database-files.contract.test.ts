@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestPods, type StartedPod, type TestPods } from "../testing/test-pods.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 
 const APP = `
 import tempfile

@@ -10,7 +10,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestPods, type StartedPod, type TestPods } from "../testing/test-pods.ts";
 
-const TIMEOUT = 90_000;
+const TIMEOUT = 180_000;
 const BYTES = 30_000_000;
 
 const APP = `

@@ -6,7 +6,7 @@ import { aColumn, aComputed, aFunction, aTable, col, udf } from "@appdb/testkit/
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestPods, type StartedPod, type TestPods } from "../testing/test-pods.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 const SUMMARIZE = `
 import appdb as db
 

@@ -11,7 +11,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestPods, type StartedPod, type TestPods } from "../testing/test-pods.ts";
 
-const TIMEOUT = 90_000;
+const TIMEOUT = 180_000;
 const ROLES = "select count(*) from pg_roles where rolname like 'psql\\_%'";
 
 let pods: TestPods;

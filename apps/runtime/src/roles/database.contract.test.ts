@@ -14,7 +14,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { waitFor } from "../testing/test-home.ts";
 import { openTestPods, type StartedPod, type TestPods } from "../testing/test-pods.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 
 const APP = `
 import appdb as db

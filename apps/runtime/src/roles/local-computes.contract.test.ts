@@ -4,7 +4,7 @@ import type { LocalClient } from "@appdb/contract/clients/local-client";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestHome, type TestHome } from "../testing/test-home.ts";
 
-const TIMEOUT = 90_000;
+const TIMEOUT = 180_000;
 
 const app = (more: string) => `
 import appdb as db

@@ -7,7 +7,7 @@ import { eventually } from "@appdb/testkit/eventually";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestHome, ROOT, type TestHome } from "../testing/test-home.ts";
 
-const TIMEOUT = 90_000;
+const TIMEOUT = 180_000;
 const PARAMS = { db: "main" };
 
 let tested: TestHome;

@@ -10,7 +10,7 @@ import { columnFrame } from "@appdb/engine/rows/testing/column-frames";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openTestHome, type TestHome } from "../testing/test-home.ts";
 
-const TIMEOUT = 90_000;
+const TIMEOUT = 180_000;
 
 const app = (more: string) => `
 import appdb as db

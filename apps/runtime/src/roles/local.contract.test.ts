@@ -11,7 +11,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { findService, insertUntilTaken, serveExample } from "../testing/example-service.ts";
 import { hasEnded, openTestHome, processOf, type TestHome, waitFor } from "../testing/test-home.ts";
 
-const TIMEOUT = 90_000;
+const TIMEOUT = 180_000;
 let tested: TestHome;
 
 beforeEach(() => {

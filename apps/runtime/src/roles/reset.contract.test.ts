@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { findService, serveExample } from "../testing/example-service.ts";
 import { openTestHome, processOf, type TestHome } from "../testing/test-home.ts";
 
-const TIMEOUT = 90_000;
+const TIMEOUT = 180_000;
 let tested: TestHome;
 
 beforeEach(() => {

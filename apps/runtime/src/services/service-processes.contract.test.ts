@@ -111,13 +111,10 @@ test("a killed service restarts on the same port every time", async () => {
     const killed = record.pid ?? 0;
     process.kill(killed, "SIGKILL");
     await expect
-      .poll(
-        () => {
-          record = services.record("main/reports/ingest");
-          return record.state === "AVAILABLE" && record.pid !== killed;
-        },
-        { timeout: 10_000 },
-      )
+      .poll(() => {
+        record = services.record("main/reports/ingest");
+        return record.state === "AVAILABLE" && record.pid !== killed;
+      })
       .toBe(true);
     expect(record.restarts).toBe(round);
     expect(await answers(stored.port)).toBe(String(record.pid));
@@ -125,7 +122,7 @@ test("a killed service restarts on the same port every time", async () => {
   expect(services.log("main/reports/ingest").tail(100).join("\n")).toContain("SIGKILL");
 });
 
-test("a service that always ends at once is FAILED with its output", { timeout: 30_000 }, async () => {
+test("a service that always ends at once is FAILED with its output", async () => {
   const services = openServices();
   await services.replace(await makeStored("crashing"));
   const record = await services.settled("main/reports/crashing");

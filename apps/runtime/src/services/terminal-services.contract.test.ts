@@ -8,7 +8,7 @@ import type { App } from "@appdb/contract/routes/local";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestHome } from "../testing/test-home.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 const tested = openTestHome();
 const commands: ChildProcess[] = [];
 let client: LocalClient;

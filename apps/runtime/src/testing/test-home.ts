@@ -110,8 +110,8 @@ export function openTestHome(): TestHome {
   };
 }
 
-/** Waits until a check is true. */
-export async function waitFor(check: () => boolean | Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+/** Waits until a check is true. A pod that shares its CPU with many others starts in half a minute. */
+export async function waitFor(check: () => boolean | Promise<boolean>, timeoutMs = 45_000): Promise<void> {
   const until = Date.now() + timeoutMs;
   while (!(await check())) {
     if (Date.now() > until) throw new Error(`It did not become true within ${timeoutMs} ms: ${check}`);

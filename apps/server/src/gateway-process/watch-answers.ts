@@ -11,6 +11,13 @@ export const ANSWER_MS = 3_000;
 /** A question that took this long was itself delayed: this process was stopped or had no CPU. */
 const LATE_MS = ANSWER_MS + 2_000;
 
+const TIME = {
+  now: () => performance.now(),
+  wait: async (ms: number, signal: AbortSignal) => {
+    await sleep(ms, undefined, { signal, ref: false }).catch(() => undefined);
+  },
+};
+
 export interface WatchAnswersInput {
   /** Whether it answers. False after `ANSWER_MS` without an answer. */
   readonly ask: () => Promise<boolean>;
@@ -18,6 +25,8 @@ export interface WatchAnswersInput {
   readonly signal: AbortSignal;
   readonly pause_ms?: number;
   readonly silent_ms?: number;
+  /** Default: the machine's. */
+  readonly time?: typeof TIME;
 }
 
 /** Asks repeatedly. Resolves with true once the process hangs, with false when the signal aborts. */
@@ -26,16 +35,17 @@ export async function watchAnswers({
   pause_ms: pauseMs = PAUSE_MS,
   signal,
   silent_ms: silentMs = SILENT_MS,
+  time = TIME,
 }: WatchAnswersInput): Promise<boolean> {
   let silent = 0;
   let silentSince = 0;
   for (;;) {
-    await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
+    await time.wait(pauseMs, signal);
     if (signal.aborted) return false;
-    const startedAt = performance.now();
+    const startedAt = time.now();
     const answered = await ask();
     if (signal.aborted) return false;
-    const ended = performance.now();
+    const ended = time.now();
     if (answered || ended - startedAt >= LATE_MS) {
       silent = 0;
       continue;

@@ -3,20 +3,21 @@ import { connect } from "node:net";
 import { Readable } from "node:stream";
 import { eventually } from "@appdb/testkit/eventually";
 import { fastify } from "fastify";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { addBodyTime } from "./body-time.ts";
 
 const TIME_MS = 200;
 let port: number;
+/** Bytes that `/pieces` has read. */
+let taken: number;
 const app = () => {
   const made = fastify();
   addBodyTime(made, TIME_MS);
   made.post("/whole", { config: { control: "orgCreate" } }, async ({ body }) => body);
   made.addContentTypeParser("application/x-tar", (_request, _payload, done) => done(null));
   made.put("/pieces", { config: { control: "blobUpload" } }, async ({ raw }) => {
-    let bytes = 0;
-    for await (const piece of raw) bytes += (piece as Buffer).length;
-    return { bytes };
+    for await (const piece of raw) taken += (piece as Buffer).length;
+    return { bytes: taken };
   });
   made.put("/unread", { config: { control: "blobUpload" } }, (_request, reply) => {
     void reply.send(Readable.from(Array.from({ length: 1_000 }, () => Buffer.alloc(100_000))));
@@ -25,13 +26,22 @@ const app = () => {
 };
 let server: ReturnType<typeof app>;
 beforeEach(async () => {
+  taken = 0;
   server = app();
   port = Number(new URL(await server.listen({ port: 0, host: "127.0.0.1" })).port);
 });
 afterEach(() => server.close());
 
-/** Sends pieces with pauses of a quarter of the timeout. Returns the answer. */
-async function send(line: string, type: string, bytes: number, pieces: readonly string[]): Promise<string> {
+/** Sends pieces, each after `pause`. Returns the answer. */
+async function send(
+  line: string,
+  {
+    bytes,
+    pause,
+    pieces,
+    type,
+  }: { type: string; bytes: number; pieces: readonly string[]; pause?: () => Promise<void> },
+): Promise<string> {
   const socket = connect(port, "127.0.0.1").setEncoding("utf8");
   let answer = "";
   socket.on("data", (part) => {
@@ -42,21 +52,30 @@ async function send(line: string, type: string, bytes: number, pieces: readonly 
     `${line} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: ${type}\r\ncontent-length: ${bytes}\r\n\r\n`,
   );
   for (const piece of pieces) {
+    await pause?.();
     socket.write(piece);
-    await new Promise((resolve) => setTimeout(resolve, TIME_MS / 4));
   }
   await ended;
   return answer;
 }
 
 test("a stalled body times out", async () => {
-  const answer = await send("POST /whole", "application/json", 20, ['{"a"']);
+  const answer = await send("POST /whole", { type: "application/json", bytes: 20, pieces: ['{"a"'] });
   expect(answer).toMatch(/^HTTP\/1\.1 408 .*request_timeout/s);
-  expect(await send("PUT /pieces", "application/x-tar", 20, ["abc"])).toMatch(/^HTTP\/1\.1 408 /);
+  const tar = await send("PUT /pieces", { type: "application/x-tar", bytes: 20, pieces: ["abc"] });
+  expect(tar).toMatch(/^HTTP\/1\.1 408 /);
 });
 
 test("a body that is read in pieces may take long while pieces arrive", async () => {
-  const answer = await send("PUT /pieces", "application/x-tar", 8, [..."abcdefgh"]);
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+  let sent = 0;
+  const pause = async () => {
+    await eventually(() => expect(taken).toBe(sent));
+    sent += 1;
+    vi.advanceTimersByTime(TIME_MS);
+  };
+  const answer = await send("PUT /pieces", { type: "application/x-tar", bytes: 8, pieces: [..."abcdefgh"], pause });
+  vi.useRealTimers();
   expect(answer).toMatch(/^HTTP\/1\.1 200 .*\{"bytes":8\}$/s);
 });
 

@@ -86,7 +86,7 @@ test("a pod that sends single bytes times out", async () => {
     response.on("close", () => clearInterval(drip));
   });
   expect(await askHealth({ endpoint: pod.endpoint, token: new Secret("token") })).toBeUndefined();
-}, 20_000);
+});
 
 test("a pod gets the digest of its tree as JSON", async () => {
   const asked: unknown[] = [];

@@ -31,7 +31,7 @@ class Docs(Base, name="docs"):
 `;
 
 test("a database survives a failed build, sleeps, wakes, is undeleted, and is removed completely", {
-  timeout: 120_000,
+  timeout: 240_000,
 }, async () => {
   await using builds = await openTestBuilds();
   builds.publish({ name: "tiny", files: { "tiny.py": "def shout(text):\n    return text.upper() + '!'\n" } });

@@ -27,7 +27,7 @@ ingest.add_insert_route(Docs, path="/docs", inputs=[Docs.title], outputs=[Docs.t
 `;
 
 test("a service checks keys, updates without downtime, sleeps with its database, and survives kill -9", {
-  timeout: 90_000,
+  timeout: 240_000,
 }, async () => {
   await using server = await openServer({ env: { SERVICE_PODS: "process" } });
   const owner = await makePerson(server);
@@ -74,18 +74,14 @@ test("a service checks keys, updates without downtime, sleeps with its database,
   };
   expect(await insert(1, {})).toContain("unauthorized");
   // the key was created after the pod
-  await eventually(async () => expect(await insert(1, { "x-api-key": apiKey })).toContain("Hello"), {
-    timeout_ms: 2_000,
-  });
+  await eventually(async () => expect(await insert(1, { "x-api-key": apiKey })).toContain("Hello"));
 
   await ask("databaseUpdate", 202, { ...(await project(`${APP}\nsecond = 2\n`)), expected_generation: 1 });
   await becomes("databaseShow", "AVAILABLE");
   await update();
   expect((await becomes("serviceShow", "AVAILABLE")).release).toBe(2);
   expect(await insert(2, { "x-api-key": apiKey })).toContain("Hello");
-  await eventually(() => expect(existsSync(servicePaths(pods.machine.paths, placed, 1).run_folder)).toBe(false), {
-    timeout_ms: 10_000,
-  });
+  await eventually(() => expect(existsSync(servicePaths(pods.machine.paths, placed, 1).run_folder)).toBe(false));
 
   const { pid } = (await pods.machine.driver.inspect(servicePod(placed, 2).id)) ?? {};
   expect(pid).toBeGreaterThan(1);

@@ -12,7 +12,7 @@ test("a database stays awake and watched when the clock jumps, and delayed work 
   setup.machine.pods.say(setup.pod, { idle_ms: 1_000 });
   const hear = async (busy: string) => {
     setup.machine.pods.say(setup.pod, { busy });
-    await eventually(async () => expect((await setup.see()).awake_because).toBe(busy), { timeout_ms: 10_000 });
+    await eventually(async () => expect((await setup.see()).awake_because).toBe(busy));
   };
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 86_400_000 });
   try {
@@ -20,7 +20,7 @@ test("a database stays awake and watched when the clock jumps, and delayed work 
     vi.setSystemTime(Date.now() - 90_000_000);
     await hear("2 connections");
     setup.machine.pods.end(setup.pod);
-    await eventually(async () => expect(setup.machine.pods.starts(setup.pod)).toBe(2), { timeout_ms: 10_000 });
+    await eventually(async () => expect(setup.machine.pods.starts(setup.pod)).toBe(2));
     await setup.settles("AVAILABLE");
   } finally {
     vi.useRealTimers();

@@ -56,7 +56,7 @@ export interface SeenTestDatabase {
 }
 
 const NAME = "data";
-const SETTLE_MS = 25_000;
+const SETTLE_MS = 40_000;
 
 export async function openTestReconciler(server: TestServer): Promise<TestReconciler> {
   const machine = createTestMachine(server.home);

@@ -48,7 +48,7 @@ export interface TestService {
   settles(state: string | undefined): Promise<SeenTestService>;
 }
 
-const SETTLE_MS = 20_000;
+const SETTLE_MS = 40_000;
 
 /** Deploys a service, whose first release is the base library alone. */
 export async function openTestService(reconciler: TestReconciler, name = "ingest"): Promise<TestService> {

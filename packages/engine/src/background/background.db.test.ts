@@ -207,15 +207,12 @@ test("a failed job reports its error, and retries run as declared", async () => 
   const listed = await listJobs(catalog.sql, { database: "main", folder: null, all: true });
   expect(listed).toMatchObject([{ state: "failed", errors: 1 }]);
   const { id } = (await api.post("/patient", { km: 1 })).json;
-  const done = await eventually(
-    async () => {
-      now += 1_000;
-      const { json } = await api.job(id);
-      expect(json.status).toBe("done");
-      return json;
-    },
-    { timeout_ms: 10_000 },
-  );
+  const done = await eventually(async () => {
+    now += 1_000;
+    const { json } = await api.job(id);
+    expect(json.status).toBe("done");
+    return json;
+  });
   expect(done.result).toEqual({ fare: 1 });
   expect(calls).toBe(4);
   expect(await count("rides")).toBe(1);

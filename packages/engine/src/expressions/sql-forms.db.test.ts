@@ -143,7 +143,7 @@ describe.each(pythons())("on %s", (_, python) => {
 
   beforeAll(async () => {
     side = await startPython(python);
-  }, 60_000);
+  });
 
   afterAll(async () => await side?.runner[Symbol.asyncDispose]());
 

@@ -140,31 +140,34 @@ test("a column added later carries the errors of failed cells that it reads", as
 
 test("rows inserted meanwhile keep their values and do not wait", async () => {
   await fillDocs(1_000);
+  let goOn = (): void => undefined;
+  const mayEnd = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
   const workers = fakeWorkers({
     excerpt: async (row) => {
-      await new Promise((resolve) => setTimeout(resolve, 1));
+      await mayEnd;
       return `new ${row.title}`;
     },
   });
   const job = await start(request(["excerpt"], "abort"));
   const stop = new AbortController();
   const running = runJobs(deps({ udf: workers.udf }), stop.signal);
-  let longest = 0;
+  await eventually(() => expect(workers.runner.calls.length).toBeGreaterThan(0));
   for (let i = 0; ; i++) {
-    const began = performance.now();
+    // rows that waited for those of the job would never be stored
+    if (i === 20) goOn();
     await execute({
       text: `insert into docs (_row, title, excerpt, loud) select uuidv7(), 't' || i, 'new t' || i, upper('new t' || i)
         from generate_series($1::int, $1::int + 9) i`,
       values: [10_000 + 10 * i],
     });
     await rows("select count(*) from docs where excerpt is null");
-    longest = Math.max(longest, performance.now() - began);
     const [[state] = []] = await rows(`select state from appdb.jobs where id = '${job}'`);
     if (state === "done") break;
   }
   stop.abort();
   await running;
-  expect(longest).toBeLessThan(500);
   expect(await rows("select count(*) from docs where excerpt <> 'new ' || title or loud <> upper(excerpt)")).toEqual([
     ["0"],
   ]);
@@ -172,9 +175,13 @@ test("rows inserted meanwhile keep their values and do not wait", async () => {
 
 test("slow rows are written as they finish, so a stop loses few", async () => {
   await fillDocs(30);
+  let goOn = (): void => undefined;
+  const mayEnd = new Promise<void>((resolve) => {
+    goOn = resolve;
+  });
   const workers = fakeWorkers({
     excerpt: async (row) => {
-      await new Promise((resolve) => setTimeout(resolve, Number(String(row.title).slice(6)) * 100));
+      if (Number(String(row.title).slice(6)) > 15) await mayEnd;
       return `new ${row.title}`;
     },
   });
@@ -184,9 +191,9 @@ test("slow rows are written as they finish, so a stop loses few", async () => {
   await eventually(async () => {
     const [[done] = []] = await rows("select rows_done from appdb.jobs order by seq desc limit 1");
     expect(Number(done)).toBeGreaterThan(5);
-    expect(Number(done)).toBeLessThan(30);
   });
   stop.abort();
+  goOn();
   await running;
 });
 

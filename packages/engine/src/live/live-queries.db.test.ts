@@ -12,7 +12,7 @@ let opened: EventReader[] = [];
 
 beforeAll(async () => {
   app = await openTestApplication(LIVE_APP, { live_queries: 60, live_bytes: 200_000 });
-}, 60_000);
+});
 
 afterEach(async () => {
   for (const reader of opened) await reader[Symbol.asyncDispose]();

@@ -11,7 +11,7 @@ beforeAll(async () => {
   app = await openTestApplication(QUERY_APP);
   for (const row of QUERY_ROWS) expect((await app.post("/items", row)).status).toBe(200);
   for (const [name, rank] of Object.entries({ k1: 1, k2: 2, k3: 3 })) await app.post("/kinds", { name, rank });
-}, 60_000);
+});
 
 afterAll(async () => {
   await app?.[Symbol.asyncDispose]();

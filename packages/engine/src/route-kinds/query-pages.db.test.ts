@@ -110,7 +110,7 @@ beforeAll(async () => {
       values: [rowAt(at + 1).kind, String(at)],
     });
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await tested?.[Symbol.asyncDispose]();
@@ -346,14 +346,14 @@ test("a shared run is cancelled only when its last reader leaves", async () => {
   const clients = Array.from({ length: 4 }, () => new AbortController());
   const answers = clients.map(({ signal }) => served.get("/v1/total", { signal }));
   // Two run; the other two share the third, which is next.
-  await expect.poll(running, { timeout: 20_000 }).toBe(2);
+  await expect.poll(running).toBe(2);
   clients[2]?.abort();
   clients[0]?.abort();
   expect((await answers[0])?.json.code).toBe("interrupted");
-  await expect.poll(running, { timeout: 20_000 }).toBe(2);
+  await expect.poll(running).toBe(2);
   clients[3]?.abort();
   clients[1]?.abort();
   await Promise.all(answers);
   // PostgreSQL reports the end before the statement's parallel workers have exited.
-  await expect.poll(running, { timeout: 20_000 }).toBe(0);
-}, 60_000);
+  await expect.poll(running).toBe(0);
+});

@@ -80,7 +80,7 @@ beforeAll(async () => {
     onOutput: () => {},
   });
   await runner.start();
-}, 60_000);
+});
 
 afterAll(async () => {
   await runner?.[Symbol.asyncDispose]();

@@ -19,7 +19,10 @@ vi.mock("node:dns", async (original) => {
   return { ...real, lookup: vi.fn(real.lookup) };
 });
 
-const OPEN = { allows_private: true, max_bytes: 100_000, total_ms: 5_000, patience_ms: 300 };
+const OPEN = { allows_private: true, max_bytes: 100_000, total_ms: 20_000, patience_ms: 10_000 };
+/** For servers that only a time ends. Others may be late on a busy machine. */
+const HASTY = { ...OPEN, total_ms: 5_000, patience_ms: 300 };
+const SLOW_PATHS: ReadonlySet<string> = new Set(["/endless-header", "/endless-notices", "/slow-body", "/silent-body"]);
 const BOUNDED = { ...OPEN, allows_private: false };
 
 const BOMB = gzipSync(Buffer.alloc(20_000_000));
@@ -221,7 +224,7 @@ describe("a hostile response", () => {
     ["/part", "it answers 206"],
   ])("%s ends", async (path, text) => {
     const before = count;
-    await expect(get(at(path))).rejects.toMatchObject(unreachable(text));
+    await expect(get(at(path), SLOW_PATHS.has(path) ? HASTY : OPEN)).rejects.toMatchObject(unreachable(text));
     const written = readdirSync(folder).find((name) => name === `${before + 1}`);
     expect(written === undefined ? 0 : statSync(join(folder, written)).size).toBeLessThan(100_000);
   });

@@ -16,7 +16,7 @@ import { nameRuntimeFolder } from "./runtime-folder.ts";
 import { asServerUser } from "./server-user.ts";
 import { ensureServiceRole, servicePassword } from "./service-role.ts";
 
-const TIMEOUT = 60_000;
+const TIMEOUT = 180_000;
 const silent = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const bin = requirePostgresBin(locateTools({ program_url: import.meta.url, postgres_bin: process.env.SERVICE_PG_BIN }));
 const SERVICE = "svc_0123456789ab";

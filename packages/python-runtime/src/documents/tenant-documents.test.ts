@@ -5,10 +5,12 @@ import { expect, test, vi } from "vitest";
 import { createTenantDocuments, DOCUMENT_LIMITS } from "./tenant-documents.ts";
 
 // large documents are slow on a busy machine
-vi.setConfig({ testTimeout: 60_000 });
+vi.setConfig({ testTimeout: 180_000 });
 
 const worker = { entry: await bundleScript(join(import.meta.dirname, "documents-worker.ts")), execArgv: [] };
-const openDocuments = (limits = DOCUMENT_LIMITS) => createTenantDocuments(limits, worker);
+/** Only tests of the time are refused by it: a busy machine takes long for a large document. */
+const PATIENT = { ...DOCUMENT_LIMITS, timeout_ms: 50_000 };
+const openDocuments = (limits = PATIENT) => createTenantDocuments(limits, worker);
 const documents = openDocuments();
 const INDEX = { url: "https://packages.example.com/simple", file_origins: [] };
 
@@ -82,7 +84,7 @@ test.each<[string, string]>([
 
 test.each([
   ["time", { ...DOCUMENT_LIMITS, timeout_ms: 1 }, "takes more than 0.001 seconds"],
-  ["memory", { ...DOCUMENT_LIMITS, memory_mb: 8 }, "takes more than 8 MB of memory"],
+  ["memory", { ...PATIENT, memory_mb: 8 }, "takes more than 8 MB of memory"],
 ])("refuses a document that takes too much %s and reads the next one", async (_what, limits, said) => {
   const bounded = openDocuments({ ...limits, at_once: 1 });
   const large = locked(lockOf(100_000), dependencies(100_000));
@@ -97,7 +99,7 @@ test.each([
 });
 
 test("queues documents of one organization and bounds the queue", async () => {
-  const bounded = openDocuments({ ...DOCUMENT_LIMITS, max_waiting: 2 });
+  const bounded = openDocuments({ ...PATIENT, max_waiting: 2 });
   const large = locked(lockOf(4_000), dependencies(4_000));
   const many = [1, 2, 3].map(() => bounded.check(large, "acme"));
   await expect(bounded.check(large, "acme")).rejects.toMatchObject({ code: "rate_limited", meta: { most_waiting: 2 } });
@@ -165,7 +167,7 @@ test("refuses a manifest of 7,000,000 wrong modules while the server keeps worki
 });
 
 test("refuses a manifest that exceeds the memory limit and keeps the server working", async () => {
-  const bounded = openDocuments({ ...DOCUMENT_LIMITS, memory_mb: 48 });
+  const bounded = openDocuments({ ...PATIENT, memory_mb: 48 });
   const wide = manifestOf(`"tables":[],"modules":[${"0,".repeat(7_900_000)}0]`);
   await expect(bounded.readManifest(wide, "acme")).rejects.toMatchObject({
     code: "app_invalid",

@@ -37,14 +37,14 @@ async def meet(n: int) -> int:
     await all_there.wait()
     return n + 1
 
-@db.udf(timeout=0.3)
+@db.udf(timeout=2)
 async def block(n: int) -> int:
     if n == 13:
         time.sleep(60)
     await asyncio.sleep(0.4 if n == 12 else 0.01)
     return n
 
-@db.udf(timeout=0.3)
+@db.udf(timeout=2)
 async def seize(n: int) -> int:
     """Holds the interpreter in C code: not even the thread that watches runs."""
     if n == 13:
@@ -56,15 +56,19 @@ async def seize(n: int) -> int:
 async def leave(n: int) -> int:
     """Leaves a callback behind that holds the event loop, and waits for it only if it is 13."""
     if n >= 13:
-        asyncio.get_running_loop().call_later(0.02, time.sleep, 60)
-    await asyncio.sleep(0.1 if n == 13 else 0)
+        asyncio.get_running_loop().call_later(0.2, time.sleep, 60)
+    await asyncio.sleep(1 if n == 13 else 0)
     return n
 
-@db.udf(timeout=0.3)
+@db.udf(timeout=2)
 def hang(n: int) -> int:
     if n == 13:
         time.sleep(60)
     return n
+
+@db.udf(timeout=0.5)
+def process(n: int) -> int:
+    return os.getpid()
 
 @db.udf
 async def fatal(n: int) -> int:
@@ -154,7 +158,7 @@ test("runs many calls of an async function concurrently", async () => {
 });
 
 test("cancels an async call at the general limit and keeps the worker", async () => {
-  const runner = createRunner({ function_timeout_ms: 300 });
+  const runner = createRunner({ function_timeout_ms: 2_000 });
   expect(await Promise.all([-1, 1, 2].map((n) => value(runner, graphOf("wait"), n)))).toEqual(["timeout", 2, 3]);
   expect(runner.stats().restarts).toBe(0);
 });
@@ -175,22 +179,33 @@ test("fails an async function whose C code blocks and retries its neighbours", a
 });
 
 test("a callback that blocks the event loop ends its worker, and rows are retried", async () => {
-  const runner = createRunner({ function_timeout_ms: 500 });
+  const runner = createRunner({ function_timeout_ms: 2_000 });
   expect(await Promise.all([1, 13, 2].map((n) => value(runner, graphOf("leave"), n)))).toEqual([1, "timeout", 2]);
   const { restarts } = runner.stats();
   // its row is answered, and rows that arrive while the loop is blocked are not lost
   expect(await value(runner, graphOf("leave"), 14)).toBe(14);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await new Promise((resolve) => setTimeout(resolve, 400));
   expect(await Promise.all([5, 6].map((n) => value(runner, graphOf("leave"), n)))).toEqual([5, 6]);
-  expect(runner.stats().restarts).toBe(restarts + 1);
+  await eventually(() => expect(runner.stats().restarts).toBe(restarts + 1));
 });
 
 test("fails a plain function at its own limit before the general one", async () => {
   const runner = createRunner({ function_timeout_ms: 60_000 });
   await runner.start();
   const { errors } = await runner.run(graphOf("hang"), [13]);
-  expect(errors?.y).toMatchObject({ kind: "timeout", function: "functions:hang", message: "ran longer than 0.3 s" });
+  expect(errors?.y).toMatchObject({ kind: "timeout", function: "functions:hang", message: "ran longer than 2 s" });
   expect(await value(runner, graphOf("hang"), 5)).toBe(5);
+});
+
+test("the time until a function begins does not count for its own limit", async () => {
+  const runner = createRunner();
+  await runner.start();
+  const pid = Number(await value(runner, graphOf("process"), 1));
+  process.kill(pid, "SIGSTOP");
+  const row = value(runner, graphOf("process"), 2);
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  process.kill(pid, "SIGCONT");
+  expect(await row).toBe(pid);
 });
 
 test("finds the row that ended its worker among many running ones", async () => {
@@ -302,15 +317,14 @@ test("ends an aggregation whose quick parts take longer than its time limit toge
   await runner.start();
   await using long = await runner.fold(TOTAL);
   const parts = async () => {
-    for (let part = 0; part < 20; part++) await long.add([0], [[12]]);
+    // a minute and more
+    for (let part = 0; part < 200; part++) await long.add([0], [[12]]);
     return await long.finish([]);
   };
-  const began = performance.now();
   await expect(parts()).rejects.toMatchObject({
     code: "function_timeout",
     message: "functions:total took longer than 1.5 s for all rows of a query.",
   });
-  expect(performance.now() - began).toBeLessThan(6_000);
   await using next = await runner.fold(TOTAL);
   await next.add([0], [[5]]);
   expect(await next.finish([])).toEqual(new Map([[0, { value: 5, error: null }]]));

@@ -129,13 +129,13 @@ test("retries a row that ends its process once, alone, before failing it", async
 });
 
 test("fails an endless function at its limit after one run", async () => {
-  const runner = createRunner({ function_timeout_ms: 400 });
+  const runner = createRunner({ function_timeout_ms: 2_000 });
   await runner.start();
   const results = await Promise.all(["a", "spin", "b", "c"].map((x) => runner.run(act, [x])));
   expect(results[1]?.errors?.y).toMatchObject({
     kind: "timeout",
     type: "TimeoutError",
-    message: "ran longer than 0.4 s",
+    message: "ran longer than 2 s",
   });
   expect([results[0], results[2], results[3]]).toEqual([value("a"), value("b"), value("c")]);
   expect(notes().filter((note) => note.endsWith("spin"))).toHaveLength(1);
@@ -159,7 +159,7 @@ function rowOf(...names: string[]): UdfGraph {
 }
 
 test("names the function that ran when a row exceeds its limit", async () => {
-  const runner = createRunner({ function_timeout_ms: 400 });
+  const runner = createRunner({ function_timeout_ms: 2_000 });
   const result = await runner.run(rowOf("upper", "act", "upper"), ["a", "spin", "b"]);
   expect(result.errors).toMatchObject({
     y0: { kind: "skipped" },
@@ -177,15 +177,15 @@ test("names the function that ran when a row ends its process", async () => {
 });
 
 test("gives each computed column of a row the whole limit", async () => {
-  const runner = createRunner({ function_timeout_ms: 400 });
-  const row = ["sleep 0.3", "sleep 0.3", "sleep 0.3"];
+  const runner = createRunner({ function_timeout_ms: 2_000 });
+  const row = ["sleep 0.8", "sleep 0.8", "sleep 0.8"];
   expect(await runner.run(rowOf("act", "act", "act"), row)).toEqual({ values: row, errors: null });
   expect(runner.stats().restarts).toBe(0);
 });
 
 test("does not fail many rows that exceed the limit only together", async () => {
-  const runner = createRunner({ function_timeout_ms: 400 });
-  const results = await Promise.all(Array.from({ length: 12 }, () => runner.run(act, ["sleep 0.1"])));
+  const runner = createRunner({ function_timeout_ms: 2_000 });
+  const results = await Promise.all(Array.from({ length: 24 }, () => runner.run(act, ["sleep 0.1"])));
   expect(results).toEqual(results.map(() => value("sleep 0.1")));
   expect(runner.stats().restarts).toBe(0);
 });
@@ -238,30 +238,32 @@ test("logs output of functions by lines and a flood in pieces", async () => {
 });
 
 test("a slow row does not delay later rows while a worker is free", async () => {
-  const runner = createRunner({ workers: 2 });
+  const runner = createRunner({ workers: 2, function_timeout_ms: 60_000 });
   await runner.start();
   await Promise.all(Array.from({ length: 2_000 }, () => runner.run(act, ["quiet"])));
   const order: string[] = [];
-  const slow = runner.run(act, ["sleep 1.5"]).then((result) => {
+  const free = join(folder, "others have ended");
+  const slow = runner.run(act, [`hold ${free}`]).then((result) => {
     order.push("slow");
     return result;
   });
   await Promise.all(Array.from({ length: 500 }, () => runner.run(act, ["quiet"])));
   order.push("all others");
-  expect(await slow).toEqual(value("sleep 1.5"));
+  writeFileSync(free, "");
+  expect(await slow).toEqual(value(`hold ${free}`));
   expect(order).toEqual(["all others", "slow"]);
 });
 
 test("moves rows behind a slow one to a free worker", async () => {
-  const runner = createRunner({ workers: 2 });
+  const runner = createRunner({ workers: 2, function_timeout_ms: 60_000 });
   await runner.start();
   await Promise.all(Array.from({ length: 3_000 }, () => runner.run(act, ["quiet"])));
-  const rows = Array.from({ length: 60 }, (_, i) => (i === 3 ? "sleep 2" : `quiet ${i}`));
-  const started = performance.now();
+  const free = join(folder, "others have moved");
+  const rows = Array.from({ length: 60 }, (_, i) => (i === 3 ? `hold ${free}` : `quiet ${i}`));
   const pending = rows.map((x) => runner.run(act, [x]));
   await Promise.all(pending.filter((_, i) => i !== 3));
-  expect(performance.now() - started).toBeLessThan(1_500);
-  expect(await pending[3]).toEqual(value("sleep 2"));
+  writeFileSync(free, "");
+  expect(await pending[3]).toEqual(value(`hold ${free}`));
 });
 
 test("answers every row once while workers are killed under load", async () => {

@@ -54,6 +54,7 @@ class PythonWorkers implements UdfRunner {
     this.#dispatch = new RowDispatch(this.#queue, this.#slots, functions);
     this.#watch = new WorkerWatch(this.#slots, options, {
       rowLimitMs: (graph) => functions.rowLimitMs(graph, options.function_timeout_ms),
+      isMeasured: (graph) => functions.hasOnlyOwnLimits(graph),
       onTimeout: (row, blame) => this.#charge(row, blame),
       mayMove: () => this.#queue.waiting === 0 && this.#slots.some((slot) => slot.isIdle),
       onMove: (graph, rows) => {

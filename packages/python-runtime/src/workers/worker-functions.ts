@@ -42,10 +42,14 @@ export class WorkerFunctions {
 
   /** Time limit of one row: the functions' own limits, and the general limit for those without. */
   rowLimitMs(graph: GraphRows, generalMs: number): number {
+    const ownMs = this.#of(graph).reduce((sum, fn) => sum + (fn.timeout_s ?? 0) * 1000, 0);
+    return this.hasOnlyOwnLimits(graph) ? ownMs : generalMs + ownMs;
+  }
+
+  /** Whether each function of a row has a limit of its own, which the worker measures where the function runs. */
+  hasOnlyOwnLimits(graph: GraphRows): boolean {
     const limits = this.#of(graph).map((fn) => fn.timeout_s);
-    const ownMs = limits.reduce<number>((sum, limit) => sum + (limit ?? 0) * 1000, 0);
-    const isAllOwn = limits.length === graph.graph.functions.length && !limits.includes(null) && limits.length > 0;
-    return isAllOwn ? ownMs : generalMs + ownMs;
+    return limits.length === graph.graph.functions.length && !limits.includes(null) && limits.length > 0;
   }
 
   #of(graph: GraphRows): WorkerFunction[] {

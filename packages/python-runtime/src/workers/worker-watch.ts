@@ -21,6 +21,8 @@ export interface WatchLimits {
 export interface WatchEvents {
   /** Time limit of one row of a plain graph. */
   rowLimitMs(graph: GraphRows): number;
+  /** Whether the worker itself measures this limit. */
+  isMeasured(graph: GraphRows): boolean;
   /** Gets the row that exceeded its limit, removed from its chunk, while its worker is being ended. */
   onTimeout(row: QueuedRow, blame: FailureAttribution): void;
   /** Whether unstarted rows would find a free worker. */
@@ -87,7 +89,9 @@ export class WorkerWatch {
     const ranMs = now - slot.progress_at;
     const first = slot.chunks[0];
     const limitMs = first === undefined ? functionTimeoutMs : this.#events.rowLimitMs(first.graph);
-    const isLate = (first !== undefined || slot.isFed) && ranMs > limitMs;
+    // the worker measures without the time until the function begins: of a busy machine, or of a first row's imports
+    const moreMs = first !== undefined && this.#events.isMeasured(first.graph) ? SILENCE_MS : 0;
+    const isLate = (first !== undefined || slot.isFed) && ranMs > limitMs + moreMs;
     if (isLate && slot.failure === undefined) {
       const blame = { kind: "timeout", timeout_ms: limitMs, ...slot.culprit } as const;
       this.closeDown(slot, blame, slot.takeRunning());

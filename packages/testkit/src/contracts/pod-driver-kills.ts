@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
 import { eventually } from "../eventually.ts";
@@ -21,9 +22,9 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
             { id: `db-${place}`, args: ["pod.js", setup.mark, `${setup.mark}-${place}`] },
           );
           const { input, ...otherSpec } = spec;
-          const owner = startOwner(driver, setup, { spec: { ...otherSpec, input: input.reveal() } });
+          const { nextLine, owner } = startOwner(driver, setup, { spec: { ...otherSpec, input: input.reveal() } });
           const closed = once(owner, "close");
-          await nextLine(owner);
+          await nextLine();
           await new Promise((resolve) => setTimeout(resolve, delayMs));
           owner.kill("SIGKILL");
           await closed;
@@ -46,9 +47,9 @@ export function testKilledOwners(driver: PodDriverUnderTest): void {
       await using setup = openPodSetup(driver);
       const script = `console.log("runs"); setTimeout(() => {}, 60_000)`;
       const { onLine: _, ...task } = setup.task({ args: ["-e", script, setup.mark] });
-      const owner = startOwner(driver, setup, { task });
-      expect(await nextLine(owner)).toBe("begins");
-      expect(await nextLine(owner)).toBe("runs");
+      const { nextLine, owner } = startOwner(driver, setup, { task });
+      expect(await nextLine()).toBe("begins");
+      expect(await nextLine()).toBe("runs");
       await setup.expectPrograms(1);
       owner.kill("SIGKILL");
       await eventually(() => expect(setup.programs()).toEqual([]));
@@ -63,7 +64,7 @@ function startOwner(
   { module, factory, options }: PodDriverUnderTest,
   setup: PodSetup,
   what: Pick<PodOwnerInput, "spec" | "task">,
-): ChildProcess {
+): { readonly owner: ChildProcess; nextLine(): Promise<string> } {
   const { folder, program } = setup.input;
   const input: PodOwnerInput = {
     module,
@@ -73,12 +74,7 @@ function startOwner(
     ...what,
   };
   const args = ["--conditions=source", "--import", "tsx", OWNER, JSON.stringify(input)];
-  return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-}
-
-/** The next line that an owner prints; each is a separate write. */
-async function nextLine({ stdout }: ChildProcess): Promise<string> {
-  if (stdout === null) throw new Error("The owner has no output.");
-  const [bytes] = await once(stdout, "data");
-  return String(bytes).trim();
+  const owner = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+  const lines = createInterface({ input: owner.stdout })[Symbol.asyncIterator]();
+  return { owner, nextLine: async () => (await lines.next()).value };
 }

@@ -74,7 +74,8 @@ export function testTasks(driver: PodDriverUnderTest): void {
         spawn(process.execPath, ["-e", ${JSON.stringify(STAY)}, ${JSON.stringify(setup.mark)}], { detached: true, stdio: "inherit" });
         process.on("SIGTERM", () => {}); ${STAY}`;
       const task = setup.task({ args: ["-e", script, setup.mark] });
-      const running = pods.run({ ...task, limits: { ...task.limits, timeout_ms: 1_500 } }, signal);
+      // both programs must be there before
+      const running = pods.run({ ...task, limits: { ...task.limits, timeout_ms: 8_000 } }, signal);
       await setup.expectPrograms(2);
       expect(await running).toMatchObject({ code: null, signal: "SIGKILL", exceeded: "time" });
       expect(setup.programs()).toEqual([]);
@@ -142,7 +143,7 @@ export function testTasks(driver: PodDriverUnderTest): void {
             child.on("error", ({ code }) => { console.log(code); process.exit(5); }); setImmediate(start); }; start()`;
         const lines: string[] = [];
         const task = setup.task({ args: ["-e", script], onLine: (line) => lines.push(line) });
-        const exit = await pods.run({ ...task, limits: { ...task.limits, tasks: 60, timeout_ms: 20_000 } }, signal);
+        const exit = await pods.run({ ...task, limits: { ...task.limits, tasks: 60, timeout_ms: 60_000 } }, signal);
         expect([exit.code, lines.at(-1)]).toEqual([5, "EAGAIN"]);
       });
     }

@@ -341,7 +341,7 @@ describe("cli db build-image", () => {
       isOver = true;
     };
     answers.operationShow = async () => {
-      await expect.poll(() => isOver, { timeout: 5_000 }).toBe(true);
+      await expect.poll(() => isOver).toBe(true);
       return { ...DONE, kind: "database.build" };
     };
     answers.databaseShow = () => DATABASE;

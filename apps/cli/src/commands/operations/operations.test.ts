@@ -144,9 +144,9 @@ describe("cli events", () => {
     write(0, "12");
     write(0, "13");
     streams[0]?.response.end();
-    await expect.poll(() => streams.length, { timeout: 5_000 }).toBe(2);
+    await expect.poll(() => streams.length).toBe(2);
     streams[1]?.response.destroy();
-    await expect.poll(() => streams.length, { timeout: 5_000 }).toBe(3);
+    await expect.poll(() => streams.length).toBe(3);
     interrupt.abort();
     const ran = await running;
     expect(ran.exit).toBe(130);
@@ -164,7 +164,7 @@ describe("cli events", () => {
     await expect.poll(() => streams.length).toBe(1);
     streams[0]?.response.write(`data: ${JSON.stringify(event("12", "a\u001b[2J\nb"))}\n\n`);
     streams[0]?.response.end();
-    await expect.poll(() => streams.length, { timeout: 5_000 }).toBe(2);
+    await expect.poll(() => streams.length).toBe(2);
     interrupt.abort();
     expect((await running).stdout).toContain("key.create  a\\u001b[2J\\nb  ann");
   });

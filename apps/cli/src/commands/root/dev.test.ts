@@ -17,12 +17,11 @@ afterEach(() => rmSync(project, { recursive: true, force: true }));
 /** One round of `cli dev` with this plan; then Ctrl-C. */
 async function follow(plan: SchemaPlan) {
   const ending = new AbortController();
-  const planned = async () => {
-    setTimeout(() => ending.abort(), 200);
-    return plan;
+  const onPrint = (text: string) => {
+    if (text.startsWith("watching the files")) ending.abort();
   };
-  const client = { schemaPlan: planned };
-  return await runCli("dev app.py main", { cwd: project, client, context: { signal: ending.signal } });
+  const client = { schemaPlan: async () => plan };
+  return await runCli("dev app.py main", { cwd: project, client, onPrint, context: { signal: ending.signal } });
 }
 
 test.each([

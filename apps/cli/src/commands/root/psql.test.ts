@@ -26,7 +26,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-async function run(words: readonly string[], context: Partial<World> = {}) {
+async function run(words: readonly string[], context: Partial<World> = {}, onPrint = (_text: string) => {}) {
   const asked: unknown[] = [];
   const client = {
     lines: async function* (name: string, input: object, signal: AbortSignal) {
@@ -42,7 +42,7 @@ async function run(words: readonly string[], context: Partial<World> = {}) {
     endHung: async () => "SIGTERM" as const,
   };
   const given = { daemon, findPsql: async () => program, cwd: folder, ...context } as unknown as Partial<World>;
-  const { exit, stderr, stdout } = await runCli(["psql", ...words], { context: given });
+  const { exit, stderr, stdout } = await runCli(["psql", ...words], { context: given, onPrint });
   return { exit, stderr, stdout, asked };
 }
 
@@ -71,8 +71,10 @@ test.skipIf(process.platform === "win32")("the prompt says what the session may 
 
 test("an address is printed, and is open until the command is interrupted", async () => {
   const interrupt = new AbortController();
-  setTimeout(() => interrupt.abort(), 200);
-  const { exit, stdout } = await run(["main", "--url"], { signal: interrupt.signal });
+  const onPrint = (text: string) => {
+    if (text.startsWith("postgresql:")) interrupt.abort();
+  };
+  const { exit, stdout } = await run(["main", "--url"], { signal: interrupt.signal }, onPrint);
   expect(stdout).toMatch(/^postgresql:\/\/psql_1:secret@127\.0\.0\.1:\d+\/main\?sslmode=disable\n$/);
   expect(exit).toBe(130);
 });

@@ -188,12 +188,12 @@ describe("traffic of a service", () => {
     answer = (_req, res) => void res.writeHead(200).end("{}");
     expect((await call({ path: "/again", api_key: "sk_no" })).json.status).toBe(401);
     expect((await call({ path: "/again" })).json.status).toBe(200);
-    await eventually(async () => expect(await again()).toBe(1), { timeout_ms: 8_000 });
+    await eventually(async () => expect(await again()).toBe(1));
     const raised = async () => (await traffic({ route: "POST /raises" })).total;
     answer = (_req, res) => void res.writeHead(400, { "x-failed": "function_failed" }).end("{}");
     expect((await call({ path: "/raises" })).json.status).toBe(400);
     const failed = { requests: 1, client_errors: 0, server_errors: 1 };
-    await eventually(async () => expect(await raised()).toMatchObject(failed), { timeout_ms: 8_000 });
+    await eventually(async () => expect(await raised()).toMatchObject(failed));
     await using lost = createTraffic(server.deps);
     lost.count(serviceId, { route: "POST /again", status: 200, ms: 1 });
     await sql`alter table control.traffic rename to traffic_away`.execute(server.deps.db);

@@ -6,8 +6,9 @@ import { join } from "node:path";
 import { type ConnectionOptions, connect, type PeerCertificate } from "node:tls";
 import { Secret } from "@appdb/system/secret";
 import { eventually } from "@appdb/testkit/eventually";
+import { findFreePorts } from "@appdb/testkit/free-ports";
 import { aManifest } from "@appdb/testkit/manifest-builder";
-import { findFreePorts, PEBBLE_BINDING, type Pebble, pebbleProblem, startPebble } from "@appdb/testkit/pebble";
+import { PEBBLE_BINDING, type Pebble, pebbleProblem, startPebble } from "@appdb/testkit/pebble";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -42,10 +43,10 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
       startPebble({ tls_port: port, http_port: httpPort }),
     ]);
     people = await makePeople(server);
-  });
+  }, 90_000);
   afterAll(async () => {
-    await lasting[Symbol.asyncDispose]();
-    await server[Symbol.asyncDispose]();
+    await lasting?.[Symbol.asyncDispose]();
+    await server?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -125,7 +126,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     await gateway.serve(service, 1);
     // host-certificates.test.ts checks how long a handshake waits; an order may take longer on a busy machine
     await eventually(async () => expect(await get(host.toUpperCase(), { host, "x-api-key": key })).toBe(200), {
-      timeout_ms: 25_000,
+      timeout_ms: 45_000,
     });
     expect(await get(host, { "x-api-key": key })).toBe(200);
     await expect(shown(`made-up.${DOMAIN}`)).rejects.toThrow(/handshake failure/);
@@ -146,7 +147,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     expect(metrics).not.toContain(host);
     expect(log.lines.filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
     await sql`delete from control.databases where id = ${empty}`.execute(server.deps.db);
-  }, 60_000);
+  });
 
   test("another gateway uses the same one without an order, and keeps it for a start without PostgreSQL", async () => {
     const [otherPort = 0] = await findFreePorts(1);
@@ -172,7 +173,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
   });
 
   test("a new authority is used at once; renewal is in time; an expired certificate is reported", async () => {
-    await using passing = await startPebble({ tls_port: 1, http_port: httpPort, life_s: 12, needs_binding: true });
+    await using passing = await startPebble({ tls_port: 1, http_port: httpPort, life_s: 20, needs_binding: true });
     const said = createSilentLog();
     const [before] = await stored();
     const host = before?.host ?? "";
@@ -181,7 +182,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
       deps: { log: said, certificates: { retry: { first_s: 0.2, max_s: 0.5 } } },
     });
     const look = (rejectUnauthorized = true) => shown(host, { ca: passing.root, rejectUnauthorized });
-    let latest = await eventually(() => look(), { timeout_ms: 30_000, interval_ms: 100 });
+    let latest = await eventually(() => look(), { timeout_ms: 60_000, interval_ms: 100 });
     // a busy machine may be late with one of them
     await eventually(
       async () => {
@@ -192,11 +193,11 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
           Date.parse(former.valid_to),
         );
       },
-      { timeout_ms: 60_000, interval_ms: 100 },
+      { timeout_ms: 120_000, interval_ms: 100 },
     );
     passing.setNamesFound(false);
     await eventually(() => expect(look()).rejects.toMatchObject({ code: "CERT_HAS_EXPIRED" }), {
-      timeout_ms: 40_000,
+      timeout_ms: 60_000,
       interval_ms: 200,
     });
     const refused = "a host's certificate has expired and could not be renewed: clients refuse it";
@@ -217,7 +218,7 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     ]);
     expect(JSON.stringify(said.lines)).not.toContain(PEBBLE_BINDING.key);
     passing.setNamesFound(true);
-    await eventually(() => look(), { timeout_ms: 30_000, interval_ms: 50 });
+    await eventually(() => look(), { timeout_ms: 60_000, interval_ms: 50 });
     await eventually(() => expect(gateway.problems()).toEqual([]), { timeout_ms: 20_000 });
     const plain = (path: string, asked: string, method = "GET") =>
       new Promise<[number, string | undefined]>((resolve, reject) => {
@@ -234,5 +235,5 @@ describe.skipIf(why !== undefined)("ordered certificates", () => {
     expect(await plain("/x", "evil.test")).toEqual([404, undefined]);
     expect(await plain("/x", host, "POST")).toEqual([404, undefined]);
     expect(await plain("/.well-known/acme-challenge/none", host)).toEqual([404, undefined]);
-  }, 240_000);
+  }, 400_000);
 });

@@ -133,8 +133,8 @@ describe("a database", () => {
     expect(setup.machine.pods.running()).toEqual([]);
     {
       await using _restarted = await setup.start();
-      await eventually(() => expect(setup.machine.builds()).toBe(2), { timeout_ms: 5_000 });
-      await eventually(() => expect(setup.machine.pods.running()).toEqual([setup.pod]), { timeout_ms: 5_000 });
+      await eventually(() => expect(setup.machine.builds()).toBe(2));
+      await eventually(() => expect(setup.machine.pods.running()).toEqual([setup.pod]));
       // the pod runs before it is recorded as ready
       await eventually(async () =>
         expect(await setup.see()).toMatchObject({
@@ -145,7 +145,7 @@ describe("a database", () => {
         }),
       );
       setup.machine.pods.end(setup.pod);
-      await eventually(() => expect(setup.machine.pods.running()).toEqual([setup.pod]), { timeout_ms: 10_000 });
+      await eventually(() => expect(setup.machine.pods.running()).toEqual([setup.pod]));
     }
     setup.machine.build({ outcome: "succeeds" });
     await using _again = await setup.start();
@@ -225,13 +225,9 @@ describe("a database", () => {
     await using _reconciler = await setup.start();
     await setup.settles("AVAILABLE");
     setup.machine.pods.say(setup.pod, { busy: "2 connections", idle_ms: 3_600_000 });
-    await eventually(async () => expect((await setup.see()).awake_because).toBe("2 connections"), {
-      timeout_ms: 10_000,
-    });
+    await eventually(async () => expect((await setup.see()).awake_because).toBe("2 connections"));
     setup.machine.pods.say(setup.pod, { busy: null, idle_ms: 10_000 });
-    await eventually(async () => expect((await setup.see()).awake_because).toBe("idle; sleeps in 2m"), {
-      timeout_ms: 10_000,
-    });
+    await eventually(async () => expect((await setup.see()).awake_because).toBe("idle; sleeps in 2m"));
     setup.machine.pods.say(setup.pod, { idle_ms: 91_000 });
     expect(await setup.settles("STOPPED")).toMatchObject({
       operations: expect.arrayContaining(["database.stop succeeded"]),
@@ -289,7 +285,7 @@ describe("a database", () => {
     await setup.ask("undelete");
     await setup.settles("STOPPED");
     await setup.ask("delete", {}, { is_now: true });
-    await eventually(() => expect(asked.length).toBeGreaterThan(0), { timeout_ms: 10_000 });
+    await eventually(() => expect(asked.length).toBeGreaterThan(0));
     expect([(await setup.see()).state, existsSync(dataFolder)]).toEqual(["DELETING", true]);
     fails = false;
     await setup.settles(undefined);

@@ -82,7 +82,7 @@ test("every step is part of an operation", () => {
 
 test.each(chosen.map(({ operation, step }) => [operation.name, step, operation] as const))(
   "%s, killed after '%s', ends once with the requested state",
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (_name, step, operation) => {
     await using server = await openServer();
     const setup = await openTestReconciler(server);

@@ -34,10 +34,10 @@ test("a pod that ends between its first answer and the record that it serves is 
       hasEnded = true;
       machine.pods.end(pod);
       // the watch takes the end for a part of the start
-      await eventually(() => expect(seenEnded()).toBeGreaterThan(2), { timeout_ms: 10_000 });
+      await eventually(() => expect(seenEnded()).toBeGreaterThan(2));
     },
   });
-  await eventually(() => expect(machine.pods.starts(pod)).toBe(2), { timeout_ms: 10_000 });
+  await eventually(() => expect(machine.pods.starts(pod)).toBe(2));
   expect(await setup.settles("AVAILABLE")).toMatchObject({ restarts: 1, pods: [{ state: "READY" }] });
 });
 
@@ -46,9 +46,7 @@ describe("a pod", () => {
     await using _reconciler = await setup.start();
     await setup.settles("AVAILABLE");
     // wait until its health was seen
-    await eventually(async () => expect((await setup.see()).awake_because).toBe("it never sleeps automatically"), {
-      timeout_ms: 10_000,
-    });
+    await eventually(async () => expect((await setup.see()).awake_because).toBe("it never sleeps automatically"));
     setup.machine.pods.end(setup.pod);
     await eventually(async () => expect(setup.machine.pods.starts(setup.pod)).toBe(2));
     expect(await setup.settles("AVAILABLE")).toMatchObject({ restarts: 1 });

@@ -38,7 +38,7 @@ const warnings = () => log.lines.filter(({ level }) => level !== "info" && level
 test("a kept pod of the previous version is replaced without a warning", async () => {
   setup.machine.pods.say(setup.pod, { version: "0.8.0" });
   await using _next = await startNext();
-  await eventually(() => expect(setup.machine.pods.starts(setup.pod)).toBe(2), { timeout_ms: 10_000 });
+  await eventually(() => expect(setup.machine.pods.starts(setup.pod)).toBe(2));
   await setup.settles("AVAILABLE");
   expect(warnings()).toEqual([]);
   expect(log.lines).toContainEqual(

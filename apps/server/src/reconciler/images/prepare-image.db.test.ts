@@ -26,7 +26,7 @@ const NAMED = (setup: TestReconciler) => ({ org: setup.org.name, db: "data" });
 /** Requests an image of another Python version, because each environment is built once. */
 async function prepare(pythonVersion: string) {
   const environment = { ...NO_PACKAGES, python_version: pythonVersion };
-  const request = { settings: { cpu: 2 }, files: [], environment };
+  const request = { settings: { cpu: 1 }, files: [], environment };
   const params = NAMED(setup);
   const body = { ...request, app_file: "app.py" };
   const begun = await server.ask("preparationBegin", { as: setup.owner, params, body });
@@ -37,7 +37,7 @@ async function prepare(pythonVersion: string) {
 const operation = async (id: string) =>
   (await server.ask("operationShow", { as: setup.owner, params: { org: setup.org.name, id } })).json;
 const ends = (id: string, state: string) =>
-  eventually(async () => expect(await operation(id)).toMatchObject({ state }), { timeout_ms: 10_000 });
+  eventually(async () => expect(await operation(id)).toMatchObject({ state }));
 const manifests = async (id: string) =>
   (await sql<{ manifest: unknown }>`select manifest from control.preparations where id = ${id}`.execute(server.deps.db))
     .rows;

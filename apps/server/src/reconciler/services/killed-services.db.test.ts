@@ -25,7 +25,7 @@ const chosen = LONG ? CELLS : CELLS.filter((_, at) => at === (seed + 2) % CELLS.
 
 test.each(chosen.map(({ verb, step }) => [verb, step] as const))(
   "%s of a service, killed after '%s', ends once with the requested state",
-  { timeout: 60_000 },
+  { timeout: 180_000 },
   async (verb, step) => {
     await using server = await openServer();
     const setup = await openTestReconciler(server);

@@ -25,9 +25,7 @@ test("a new SQL column over 100,000 rows is filled and hidden until then", async
   expect(filling?.state).toBe("filling");
   expect(await isInAgreement(manifest)).toBe(true);
   const before = (await catalog()).version;
-  const started = performance.now();
   const progress = await finish(jobs);
-  expect(performance.now() - started).toBeLessThan(20_000);
   expect(progress.at(-1)).toEqual({
     event: "progress",
     job: jobs[0],

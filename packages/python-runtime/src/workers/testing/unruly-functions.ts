@@ -32,6 +32,9 @@ def act(text: str) -> str:
             pass
     if kind == "sleep":
         time.sleep(float(rest))
+    if kind == "hold":
+        while not os.path.exists(rest):
+            time.sleep(0.01)
     if kind == "pause":
         time.sleep(float(rest.split()[0]))
         os._exit(3)
