@@ -19,6 +19,7 @@ import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
 import { MAX_READS } from "@appdb/engine/data-queries/run-query";
 import { MAX_STATEMENTS } from "@appdb/engine/data-queries/run-sql";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
+import { GIVES_WAY_S } from "@appdb/engine/routes/admission";
 import { MANY_ROWS } from "@appdb/engine/routes/route-context";
 import { MAX_INDEX_COLUMNS } from "@appdb/engine/schema/index-columns";
 import { MAX_VIEW_COLUMNS, MAX_VIEW_DEPTH } from "@appdb/engine/views/order-views";
@@ -61,6 +62,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     BUFFERED_BODY_BYTES,
     CHUNK_BYTES,
     CONCURRENT_ROWS,
+    GIVES_WAY_S,
     KEEP_ENDED_JOBS_DAYS,
     MANY_ROWS,
     MAX_READS,

@@ -1,5 +1,5 @@
 import { appError, fromProblem, parseProblem, toProblem } from "@appdb/contract/errors";
-import { COLUMNS_TYPE } from "@appdb/contract/routes/data-writes";
+import { COLUMNS_TYPE, SENDER_HEADER } from "@appdb/contract/routes/data-writes";
 import { FREE_MACHINE_DISK, problemHeaders, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
@@ -46,6 +46,8 @@ export async function carryRequest(
   const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
   const search = searchOf(request.url);
   const packedBytes = () => stream?.packedBytes();
+  // none on this machine, where all requests are those of one person
+  const sender = headers[SENDER_HEADER]?.toString();
   const answer = await route.handle({
     body,
     stream: pieces,
@@ -55,6 +57,7 @@ export async function carryRequest(
     headers,
     id,
     signal,
+    sender,
   });
   const given = await explainAnswer(answer, deps);
   await sendAnswer({ request: raw, response: reply.raw, id, log, cors: null, draining: connections.draining }, given);

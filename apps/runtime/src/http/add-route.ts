@@ -4,6 +4,7 @@ import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute, RouteAddress } from "@appdb/engine/routes/route";
+import { networkOf } from "@appdb/system/network/network-of";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { BodyStream } from "./body-stream.ts";
 import type { Connections } from "./connections.ts";
@@ -62,7 +63,9 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
       const whole = typeof body === "string" || body instanceof Uint8Array ? body : "";
       const needsPlace = route.takes_any_body === true || route.takes_address === true;
       const place = needsPlace ? placeOf(carrier, request) : undefined;
-      const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller: request.caller });
+      const { caller } = request;
+      const sender = caller === undefined ? senderOf(raw) : undefined;
+      const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller, sender });
       // The handler never rejects.
       void answer.then((done) => sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done));
     },
@@ -107,6 +110,7 @@ async function carryStream(
     signal,
     route: placeOf(carrier, request),
     caller: request.caller,
+    sender: senderOf(raw),
   });
   // A streamed answer may read the body while it is sent.
   if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) stream.drop();
@@ -146,6 +150,11 @@ function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddr
     params: params as Record<string, string>,
     client: clientOf(raw.socket, prefix === "" ? undefined : request.headers["x-forwarded-for"]),
   };
+}
+
+/** The network of a client without a key. */
+function senderOf({ socket: { remoteAddress } }: IncomingMessage): string | undefined {
+  return remoteAddress === undefined ? undefined : networkOf(remoteAddress);
 }
 
 function hostOf({ headers }: FastifyRequest, isForwarded: boolean): string {
