@@ -32,6 +32,8 @@ import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/python-runtime/
 import { MAX_PACKAGES } from "@appdb/python-runtime/images/image-folder";
 import { MANIFEST_TIMEOUT_MS, MAX_MANIFEST_BYTES } from "@appdb/python-runtime/workers/read-manifest";
 import { CONCURRENT_ROWS } from "@appdb/python-runtime/workers/worker-functions";
+import { FREE_BYTES, SLOW_MS } from "../../apps/runtime/src/http/arriving-bodies.ts";
+import * as bodiesInMemory from "../../apps/runtime/src/http/whole-bodies.ts";
 import * as webhooks from "../../apps/server/src/audit/webhook-limits.ts";
 import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config/config.ts";
 import { MEDIA_DEFAULT_GB } from "../../apps/server/src/config/config-media.ts";
@@ -59,9 +61,11 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     BLOCK_BYTES,
     BODY_BYTES,
     bodies,
+    bodiesInMemory,
     BUFFERED_BODY_BYTES,
     CHUNK_BYTES,
     CONCURRENT_ROWS,
+    FREE_BYTES,
     GIVES_WAY_S,
     KEEP_ENDED_JOBS_DAYS,
     MANY_ROWS,
@@ -71,6 +75,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     PROGRAM_LEASE_SECONDS,
     PROGRAM_LIMITS,
     READER_TEMP_MB,
+    SLOW_S: SLOW_MS / 1_000,
     SQL_CHARACTERS,
     STEADY_BYTES_PER_S,
     PSQL_SESSIONS: psql.PSQL_SESSIONS,

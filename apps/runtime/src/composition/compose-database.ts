@@ -91,6 +91,7 @@ export interface DatabasePodDeps {
   readonly query_limits: QueryLimits;
   /** Maximum size of a request body that is read into memory. */
   readonly body_bytes: number;
+  readonly memory_mb: number;
   /** Starts an orderly shutdown; returns immediately. */
   requestStop(): void;
 }
@@ -338,6 +339,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     createRunner,
     query_limits: limits,
     body_bytes: limits.body_bytes,
+    memory_mb: spec.resources.memory_mb,
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();

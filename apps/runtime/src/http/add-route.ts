@@ -24,6 +24,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The key of the request, if it has one. */
     caller?: RequestCaller | undefined;
+    /** Its large body in memory, among others. */
+    whole_body?: Disposable | undefined;
   }
 }
 
@@ -67,7 +69,10 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
       const sender = caller === undefined ? senderOf(raw) : undefined;
       const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller, sender });
       // The handler never rejects.
-      void answer.then((done) => sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done));
+      void answer.then((done) => {
+        releaseBody(request);
+        return sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done);
+      });
     },
   });
 }
@@ -89,6 +94,13 @@ export function isStreamed(request: FastifyRequest): boolean {
 export function refuseWebSocket(request: FastifyRequest, _reply: unknown, done: (error?: Error) => void): void {
   const { upgrade } = request.headers;
   done(upgrade === undefined || upgrade.toLowerCase() !== "websocket" ? undefined : noWebSockets());
+}
+
+/** A client may read the answer slowly. */
+function releaseBody(request: FastifyRequest): void {
+  if (request.whole_body === undefined) return;
+  request.body = undefined;
+  request.whole_body[Symbol.dispose]();
 }
 
 async function carryStream(

@@ -44,3 +44,20 @@ test("a slow body loses its bytes to another one", () => {
   expect(() => other.add(2 * MB)).toThrow(TOO_MANY);
   expect(ended).toHaveLength(1);
 });
+
+test("a body that has arrived is not slow, and still counts", () => {
+  const { begin, clock, ended } = arriving();
+  const whole = begin();
+  whole.add(1.5 * MB);
+  whole.setWaiting(false);
+  const slow = begin();
+  slow.add(MB / 2);
+  clock.ms += 60_000;
+  const other = begin();
+  other.add(MB / 2);
+  expect(ended).toHaveLength(1);
+  expect(() => other.add(MB)).toThrow(TOO_MANY);
+  whole[Symbol.dispose]();
+  other.add(MB);
+  expect(ended).toHaveLength(1);
+});

@@ -12,7 +12,11 @@ const clients: Socket[] = [];
 beforeEach(async () => {
   const bodies = new ArrivingBodies(BODY_BYTES);
   server = createServer((request, response) => {
-    readBody(request, BODY_BYTES, (error, body) => response.end(error?.message ?? `read ${body?.length}`), bodies);
+    const answer = (error: Error | null, body?: string | Buffer, counted?: Disposable) => {
+      counted?.[Symbol.dispose]();
+      response.end(error?.message ?? `read ${body?.length}`);
+    };
+    readBody(request, BODY_BYTES, answer, bodies);
     request.once("data", () => server.emit("piece"));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");

@@ -8,7 +8,8 @@ import { decompressedBody, explainUnpacking, stopUnpacking } from "./packed-body
 /** Timeout for a client's whole body. */
 const BODY_MS = 120_000;
 
-type Done = (error: Error | null, body?: string | Buffer) => void;
+/** `counted`: the body in `bodies`, until the caller disposes it. */
+type Done = (error: Error | null, body?: string | Buffer, counted?: ArrivingBody) => void;
 
 /** Bytes of a large body that are received and dropped, because a client reads the answer only after sending. */
 const DROPPED_BYTES = 64_000_000;
@@ -53,7 +54,8 @@ export function readBody(request: IncomingMessage, bodyBytes: number, done: Done
   const settle = (error: Error | null, body?: string | Buffer): void => {
     if (isSettled) return;
     isSettled = true;
-    arriving?.[Symbol.dispose]();
+    if (error === null) arriving?.setWaiting(false);
+    else arriving?.[Symbol.dispose]();
     source.removeListener("data", onData);
     source.removeListener("end", onEnd);
     if (source === request) source.removeListener("error", onError);
@@ -62,7 +64,7 @@ export function readBody(request: IncomingMessage, bodyBytes: number, done: Done
       stopUnpacking(request, source);
       request.resume();
     }
-    done(error, body);
+    done(error, body, error === null ? arriving : undefined);
   };
   const timer = setTimeout(() => settle(bodyTimedOut(BODY_MS)), BODY_MS);
   source.on("data", onData);

@@ -12,6 +12,7 @@ import { preflightHeaders } from "@appdb/http/cors";
 import type { HttpListener } from "@appdb/pods/link/as-http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { addRoute } from "./add-route.ts";
+import type { ArrivingBodies } from "./arriving-bodies.ts";
 import { Connections } from "./connections.ts";
 import { createServer, listen } from "./create-server.ts";
 import { fromHttpError, methodNotAllowed, notFound } from "./http-errors.ts";
@@ -25,6 +26,8 @@ export interface CarryOptions {
   readonly log: Logger;
   /** Maximum size of a request body. */
   readonly body_bytes: number;
+  /** Limits bodies together. Default: as on this machine. */
+  readonly bodies?: ArrivingBodies;
   /** Prints the metrics of `/metrics`; without it that page does not exist. */
   readonly metrics?: () => Promise<MetricsPage>;
   /** Public path of this server's root, if it is mounted below one: `/ingest`. */
