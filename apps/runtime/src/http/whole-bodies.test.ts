@@ -6,7 +6,7 @@ import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ArrivingBodies, FREE_BYTES } from "./arriving-bodies.ts";
 import { type ServedEndpoints, serveEndpoints } from "./serve-endpoints.ts";
-import { countForms, limitWholeBodies, maxWholeBytes } from "./whole-bodies.ts";
+import { countForms, maxWholeBytes } from "./whole-bodies.ts";
 
 const BODY_BYTES = 200_000;
 
