@@ -19,6 +19,8 @@ import { MAX_LISTED_JOBS } from "@appdb/engine/background/list-jobs";
 import { MAX_READS } from "@appdb/engine/data-queries/run-query";
 import { MAX_STATEMENTS } from "@appdb/engine/data-queries/run-sql";
 import { KEEP_ENDED_JOBS_DAYS } from "@appdb/engine/jobs/collect-jobs";
+import { GIVES_WAY_S } from "@appdb/engine/routes/admission";
+import { FREE_BYTES, SLOW_MS } from "@appdb/engine/routes/arriving-bodies";
 import { MANY_ROWS } from "@appdb/engine/routes/route-context";
 import { MAX_INDEX_COLUMNS } from "@appdb/engine/schema/index-columns";
 import { MAX_VIEW_COLUMNS, MAX_VIEW_DEPTH } from "@appdb/engine/views/order-views";
@@ -31,6 +33,7 @@ import { MAX_DEPENDENCIES, MAX_REQUIREMENT_LENGTH } from "@appdb/python-runtime/
 import { MAX_PACKAGES } from "@appdb/python-runtime/images/image-folder";
 import { MANIFEST_TIMEOUT_MS, MAX_MANIFEST_BYTES } from "@appdb/python-runtime/workers/read-manifest";
 import { CONCURRENT_ROWS } from "@appdb/python-runtime/workers/worker-functions";
+import * as bodiesInMemory from "../../apps/runtime/src/http/whole-bodies.ts";
 import * as webhooks from "../../apps/server/src/audit/webhook-limits.ts";
 import { FILE_SETTINGS, SERVER_SETTINGS, type ServerSetting } from "../../apps/server/src/config/config.ts";
 import { MEDIA_DEFAULT_GB } from "../../apps/server/src/config/config-media.ts";
@@ -58,9 +61,12 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     BLOCK_BYTES,
     BODY_BYTES,
     bodies,
+    bodiesInMemory,
     BUFFERED_BODY_BYTES,
     CHUNK_BYTES,
     CONCURRENT_ROWS,
+    FREE_BYTES,
+    GIVES_WAY_S,
     KEEP_ENDED_JOBS_DAYS,
     MANY_ROWS,
     MAX_READS,
@@ -69,6 +75,7 @@ export function pageValues(functions: readonly LibraryFunction[]): Readonly<Reco
     PROGRAM_LEASE_SECONDS,
     PROGRAM_LIMITS,
     READER_TEMP_MB,
+    SLOW_S: SLOW_MS / 1_000,
     SQL_CHARACTERS,
     STEADY_BYTES_PER_S,
     PSQL_SESSIONS: psql.PSQL_SESSIONS,

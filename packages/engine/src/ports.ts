@@ -326,6 +326,8 @@ export interface FormLimits {
   readonly field_bytes: number;
   /** Maximum bytes of one file, and of all of a form. */
   readonly file_bytes: number;
+  /** Counts bytes of fields other than files as they arrive. @throws the error that refuses the form */
+  readonly countFields?: (bytes: number) => void;
   /** Bytes of the whole body, if the client gave them. */
   readonly body_bytes?: number | undefined;
   /** Names of fields whose parts are files. A file under another name is refused. */
@@ -336,7 +338,7 @@ export interface FormLimits {
 export interface FormReader {
   /** Takes the pieces of the body: their memory is freed once they are written.
    *  @throws AppError invalid_request, invalid_form, media_too_large, payload_too_large, disk_full, media_store_full,
-   *  request_timeout; the abort's reason */
+   *  request_timeout, overloaded; the abort's reason */
   read(body: AsyncIterable<Uint8Array>, contentType: string, limits: FormLimits): Promise<ReceivedForm>;
 }
 

@@ -1,5 +1,5 @@
 import { appError, fromProblem, parseProblem, toProblem } from "@appdb/contract/errors";
-import { COLUMNS_TYPE } from "@appdb/contract/routes/data-writes";
+import { COLUMNS_TYPE, SENDER_HEADER } from "@appdb/contract/routes/data-writes";
 import { FREE_MACHINE_DISK, problemHeaders, type RouteAnswer } from "@appdb/engine/answers/answers";
 import type { Logger } from "@appdb/engine/ports";
 import type { ArrivingBodies } from "@appdb/engine/routes/arriving-bodies";
@@ -41,13 +41,15 @@ export async function carryRequest(
   if (!isStreamed && type !== "application/json") throw unsupportedMediaType(headers["content-type"]);
   const signal = connections.signalOf(raw);
   const stream = isStreamed ? new BodyStream(raw, signal) : undefined;
-  const body = isStreamed ? "" : await readWholeBody(request, deps);
+  using whole = isStreamed ? undefined : await readWholeBody(request, deps);
   reply.hijack();
   const pieces = stream === undefined ? undefined : checked(stream, () => deps.check());
   const search = searchOf(request.url);
   const packedBytes = () => stream?.packedBytes();
+  // none on this machine, where all requests are those of one person
+  const sender = headers[SENDER_HEADER]?.toString();
   const answer = await route.handle({
-    body,
+    body: whole?.content ?? "",
     stream: pieces,
     packedBytes,
     has_columns: hasColumns,
@@ -55,7 +57,9 @@ export async function carryRequest(
     headers,
     id,
     signal,
+    sender,
   });
+  whole?.[Symbol.dispose]();
   const given = await explainAnswer(answer, deps);
   await sendAnswer({ request: raw, response: reply.raw, id, log, cors: null, draining: connections.draining }, given);
   stream?.drop();
@@ -88,14 +92,19 @@ async function* checked(stream: BodyStream, check: () => void): AsyncGenerator<U
   }
 }
 
-/** Reads a body into memory: text, or bytes that are not UTF-8. @throws payload_too_large, overloaded */
+/** A body in memory, which counts until it is disposed: text, or bytes that are not UTF-8. */
+export interface WholeBody extends Disposable {
+  readonly content: string | Buffer;
+}
+
+/** Reads a body into memory. @throws payload_too_large, overloaded */
 export function readWholeBody(
   { raw, url }: FastifyRequest,
   { bodies, body_bytes: bodyBytes }: Pick<CarryDeps, "bodies" | "body_bytes">,
-): Promise<string | Buffer> {
+): Promise<WholeBody> {
   return new Promise((resolve, reject) => {
-    const done = (error: Error | null, body?: string | Buffer) => {
-      if (error === null) resolve(body ?? "");
+    const done = (error: Error | null, content: string | Buffer = "", counted?: Disposable) => {
+      if (error === null) resolve({ content, [Symbol.dispose]: () => counted?.[Symbol.dispose]() });
       else reject(fromHttpError(error, url));
     };
     readBody(raw, bodyBytes, done, bodies);

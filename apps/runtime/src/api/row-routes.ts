@@ -13,7 +13,7 @@ import type { TableWrites } from "../data-writes/table-writes.ts";
 import { type DataSource, tableIn } from "../databases/data-handlers.ts";
 import { Connections } from "../http/connections.ts";
 import { unsupportedMediaType } from "../http/http-errors.ts";
-import { limitBodies } from "../http/read-body.ts";
+import { limitWholeBodies } from "../http/whole-bodies.ts";
 import { carryRequest, readWholeBody } from "./carry-request.ts";
 import { type ApiDeps, explained, parseRequest } from "./json-api.ts";
 
@@ -29,6 +29,8 @@ export interface WrittenSource extends Pick<DataSource, "sql" | "uri"> {
 export interface RowRoutesDeps extends ApiDeps {
   /** Maximum size of a body that is read into memory. */
   readonly body_bytes: number;
+  /** Memory of the database's pod; omitted for this machine. */
+  readonly memory_mb?: number;
 }
 
 interface Call<Params> {
@@ -43,9 +45,9 @@ export function rowHandlers<Params>(
   deps: RowRoutesDeps,
   open: (params: Params) => Promise<WrittenSource>,
 ) {
-  const { body_bytes: bodyBytes, log } = deps;
+  const { body_bytes: bodyBytes, log, memory_mb: memoryMb } = deps;
   const connections = new Connections(app.server);
-  const reading = { bodies: limitBodies(bodyBytes), body_bytes: bodyBytes };
+  const reading = { bodies: limitWholeBodies(bodyBytes, memoryMb), body_bytes: bodyBytes };
   const explain = (error: unknown) => explained(error, deps, "POST");
   const openRows = async (params: Params & { readonly table: string }) => {
     const source = await open(params);
@@ -88,7 +90,8 @@ export function rowHandlers<Params>(
     rowUpdate: async ({ params, reply, request }: Call<Params>) => {
       const { table, target, writes } = await openTable(params);
       const signal = endOf(reply);
-      const { text, value } = await readJson(request, reading);
+      using body = await readJson(request, reading);
+      const { text, value } = body;
       const [byKeys, byCondition] = rowUpdateSchema.options;
       if (hasMember(value, "where")) {
         const { on_error, set, where } = parseTree(byCondition, value);
@@ -102,7 +105,8 @@ export function rowHandlers<Params>(
     rowDelete: async ({ params, reply, request }: Call<Params>) => {
       const { table, target, writes } = await openTable(params);
       const signal = endOf(reply);
-      const { text, value } = await readJson(request, reading);
+      using body = await readJson(request, reading);
+      const { text, value } = body;
       const [byKeys, byCondition] = rowDeleteSchema.options;
       if (hasMember(value, "where")) {
         const where = conditionSql(table, parseTree(byCondition, value).where);
@@ -150,10 +154,20 @@ function notWritable(name: string, table: string): Error {
 async function readJson(
   request: FastifyRequest,
   reading: Parameters<typeof readWholeBody>[1],
-): Promise<{ readonly text: string; readonly value: unknown }> {
+): Promise<{ readonly text: string; readonly value: unknown } & Disposable> {
   const type = request.headers["content-type"];
   if (type?.split(";", 1)[0]?.trim().toLowerCase() !== "application/json") throw unsupportedMediaType(type);
-  const text = await readWholeBody(request, reading);
+  const whole = await readWholeBody(request, reading);
+  try {
+    return { ...parseJson(whole.content), [Symbol.dispose]: () => whole[Symbol.dispose]() };
+  } catch (error) {
+    whole[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** @throws invalid_json */
+function parseJson(text: string | Buffer): { readonly text: string; readonly value: unknown } {
   if (typeof text !== "string") {
     throw appError("invalid_json", { detail: "The body is not UTF-8.", hint: "Encode the JSON text as UTF-8." });
   }

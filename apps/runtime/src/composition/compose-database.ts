@@ -95,6 +95,7 @@ export interface DatabasePodDeps {
   readonly body_bytes: number;
   /** Maximum bytes of a page of rows. */
   readonly page_bytes: number;
+  readonly memory_mb: number;
   /** Starts an orderly shutdown; returns immediately. */
   requestStop(): void;
 }
@@ -349,6 +350,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     query_limits: limits,
     body_bytes: limits.body_bytes,
     page_bytes: maxRowBytes(PAGE_BYTES, spec.resources.memory_mb),
+    memory_mb: spec.resources.memory_mb,
     requestStop: input.requestStop,
     async [Symbol.asyncDispose]() {
       disk[Symbol.dispose]();

@@ -20,6 +20,9 @@ export interface BlockLimits {
   readonly blocking_ms: number;
   /** While it runs a statement, a transaction may make changes of the schema wait until it is so old. */
   readonly running_ms: number;
+  /** One that begins while a change waits may make changes wait for so long only. Less than a change's long wait for its
+   *  lock (`LONG_LOCK_TIMEOUT_MS`), which such statements then cannot outlast, however many there are. */
+  readonly begun_ms: number;
 }
 
 export interface PsqlBlockGuardDeps {
@@ -43,6 +46,8 @@ interface Seen {
 export class PsqlBlockGuard {
   readonly #deps: PsqlBlockGuardDeps;
   #watching: AbortController | undefined;
+  /** When transactions made changes wait, first and last, without a pause longer than those of changes. */
+  #changesWait: Seen | undefined;
 
   constructor(deps: PsqlBlockGuardDeps) {
     this.#deps = deps;
@@ -58,6 +63,7 @@ export class PsqlBlockGuard {
   stop(): void {
     this.#watching?.abort();
     this.#watching = undefined;
+    this.#changesWait = undefined;
   }
 
   async #watch(dsn: string, signal: AbortSignal): Promise<void> {
@@ -85,15 +91,18 @@ export class PsqlBlockGuard {
     const found = await findBlockingTransactions(sql, database);
     const now = performance.now();
     const ending: BlockingTransaction[] = [];
+    this.#noticeChanges(found, now);
     for (const one of found) {
-      if (mayBlock(one, limits)) {
+      const isNew = this.#changesWait !== undefined && now - one.age_ms > this.#changesWait.first_at;
+      if (mayBlock(one, limits) && !isNew) {
         seen.delete(one.id);
         continue;
       }
       const known = seen.get(one.id) ?? { first_at: now, last_at: now };
       seen.set(one.id, known);
       known.last_at = now;
-      if (now - known.first_at < limits.blocking_ms) continue;
+      const mostMs = one.blocks_changes_only && isNew ? limits.begun_ms : limits.blocking_ms;
+      if (now - known.first_at < mostMs) continue;
       // one that is slow to end is ended again
       known.first_at = now;
       ending.push(one);
@@ -105,6 +114,13 @@ export class PsqlBlockGuard {
       log.info({ user: one.user }, "a connection that others waited for was ended");
     }
     for (const [id, { last_at: at }] of seen) if (now - at > FORGET_MS) seen.delete(id);
+  }
+
+  #noticeChanges(found: readonly BlockingTransaction[], now: number): void {
+    if (this.#changesWait !== undefined && now - this.#changesWait.last_at > FORGET_MS) this.#changesWait = undefined;
+    if (!found.some((one) => one.blocks_changes_only)) return;
+    this.#changesWait ??= { first_at: now, last_at: now };
+    this.#changesWait.last_at = now;
   }
 }
 

@@ -1,3 +1,6 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { SqlError } from "@appdb/engine/ports";
+import { changeWhenFree } from "@appdb/engine/schema/apply-schema";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
 import { eventually } from "@appdb/testkit/eventually";
@@ -19,6 +22,7 @@ const LOCK = "lock table docs in access exclusive mode";
 const READ = "select count(*) from docs";
 /** Reads docs, and works for hours. */
 const LONG_READ = `select count(*) from docs, generate_series(1, 9000) a, generate_series(1, 9000) b, generate_series(1, 9000) c`;
+const WAITS = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
 const withColumn = (column: string) =>
   APP.replace("    length = title.len()\n", `    length = title.len()\n    ${column}\n`);
 
@@ -100,18 +104,55 @@ test("a statement that runs has its time, and one that takes longer ends", async
   expect(isOver).toBe(true);
 });
 
+test("reads that overlap do not hold a change of tables back", async () => {
+  await using first = await openSession(false, "", "l");
+  await using second = await openSession(false, "", "m");
+  await using third = await openSession(false, "", "n");
+  const all = [first, second, third];
+  let isDone = false;
+  const ends = new Set<unknown>();
+  const reading = all.map(async (open, at) => {
+    await sleep(at * 300);
+    while (!isDone) {
+      const error = await open.run(LONG_READ, "set statement_timeout = 900").catch((thrown: SqlError) => thrown);
+      ends.add(error instanceof SqlError ? error.sqlstate : error);
+    }
+  });
+  await eventually(async () => expect(await one(readsOf(all))).toBe("3"));
+  try {
+    await lockDocs();
+  } finally {
+    isDone = true;
+    await Promise.all(reading);
+  }
+  // each by its own timeout
+  expect([...ends]).toEqual(["57014"]);
+  expect(all.map(({ session }) => session.ended.aborted)).toEqual([false, false, false]);
+});
+
+test("a read that begins while a change waits ends earlier than others", async () => {
+  await using old = await openSession(false, "", "o");
+  await using late = await openSession(false, "", "p");
+  const read = (open: Session) => open.run(LONG_READ, "set statement_timeout = 0").catch(() => undefined);
+  const areReading = (counts: readonly string[]) =>
+    eventually(async () => expect([await one(readsOf([old])), await one(readsOf([late]))]).toEqual(counts));
+  const reading = [read(old)];
+  await areReading(["1", "0"]);
+  const change = lockDocs();
+  await eventually(async () => expect(await one(WAITS)).toBe("1"));
+  await sleep(500);
+  reading.push(read(late));
+  await areReading(["1", "1"]);
+  await areReading(["1", "0"]);
+  await change;
+  await Promise.all(reading);
+});
+
 test("a session that only waits for another one stays, and the other one ends", async () => {
   await using holder = await openSession(true, "", "j");
   await using waiting = await openSession(true, "", "k");
   const queue: Promise<unknown>[] = [];
-  const isWaiting = (count: string) =>
-    eventually(async () =>
-      expect(
-        await one(
-          "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",
-        ),
-      ).toBe(count),
-    );
+  const isWaiting = (count: string) => eventually(async () => expect(await one(WAITS)).toBe(count));
   await expect(
     hold(holder, "update docs set price = 1 where id = 1", async () => {
       queue.push(waiting.run("update docs set price = price + 1 where id = 1 returning price"));
@@ -124,6 +165,18 @@ test("a session that only waits for another one stays, and the other one ends", 
   expect(await Promise.all(queue)).toEqual([[["4"]], "40"]);
   expect(await waiting.run("select 1")).toEqual([["1"]]);
 });
+
+/** Locks docs as a change of its columns does. */
+async function lockDocs(): Promise<void> {
+  const deps = { sql: app().sql, clock: { now: Date.now }, log: createSilentLog() };
+  await changeWhenFree(deps, { target: "main" }, (connection) => connection.query({ text: LOCK }));
+}
+
+/** Counts the sessions that run a statement. */
+function readsOf(all: readonly Session[]): string {
+  const users = all.map(({ session }) => `'${session.user}'`).join(", ");
+  return `select count(*) from pg_stat_activity where usename in (${users}) and state = 'active'`;
+}
 
 /** Runs a statement in a transaction of a session, then `work` before the transaction ends. */
 async function hold({ session }: Session, statement: string, work: () => Promise<unknown>): Promise<void> {

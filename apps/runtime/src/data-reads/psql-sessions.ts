@@ -29,7 +29,7 @@ const PASSWORD_BYTES = 32;
 const ID_BYTES = 16;
 const WATCH_MS = 10_000;
 /** `running_ms` is the time that a statement has at the beginning of a session, and that of `cli query`. */
-const BLOCK_LIMITS: BlockLimits = { blocking_ms: 3_000, running_ms: 30_000 };
+const BLOCK_LIMITS: BlockLimits = { blocking_ms: 3_000, running_ms: 30_000, begun_ms: 2_000 };
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 

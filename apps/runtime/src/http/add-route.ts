@@ -4,6 +4,7 @@ import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import type { Logger } from "@appdb/engine/ports";
 import type { CompiledRoute, RouteAddress } from "@appdb/engine/routes/route";
+import { networkOf } from "@appdb/system/network/network-of";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { BodyStream } from "./body-stream.ts";
 import type { Connections } from "./connections.ts";
@@ -23,6 +24,8 @@ declare module "fastify" {
   interface FastifyRequest {
     /** The key of the request, if it has one. */
     caller?: RequestCaller | undefined;
+    /** Its large body in memory, among others. */
+    whole_body?: Disposable | undefined;
   }
 }
 
@@ -62,9 +65,14 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
       const whole = typeof body === "string" || body instanceof Uint8Array ? body : "";
       const needsPlace = route.takes_any_body === true || route.takes_address === true;
       const place = needsPlace ? placeOf(carrier, request) : undefined;
-      const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller: request.caller });
+      const { caller } = request;
+      const sender = caller === undefined ? senderOf(raw) : undefined;
+      const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller, sender });
       // The handler never rejects.
-      void answer.then((done) => sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done));
+      void answer.then((done) => {
+        releaseBody(request);
+        return sendAnswer(sendingOf(carrier, route, id, raw, reply.raw), done);
+      });
     },
   });
 }
@@ -88,6 +96,13 @@ export function refuseWebSocket(request: FastifyRequest, _reply: unknown, done: 
   done(upgrade === undefined || upgrade.toLowerCase() !== "websocket" ? undefined : noWebSockets());
 }
 
+/** A client may read the answer slowly. */
+function releaseBody(request: FastifyRequest): void {
+  if (request.whole_body === undefined) return;
+  request.body = undefined;
+  request.whole_body[Symbol.dispose]();
+}
+
 async function carryStream(
   carrier: Carrier,
   route: CompiledRoute,
@@ -107,6 +122,7 @@ async function carryStream(
     signal,
     route: placeOf(carrier, request),
     caller: request.caller,
+    sender: senderOf(raw),
   });
   // A streamed answer may read the body while it is sent.
   if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) stream.drop();
@@ -146,6 +162,11 @@ function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddr
     params: params as Record<string, string>,
     client: clientOf(raw.socket, prefix === "" ? undefined : request.headers["x-forwarded-for"]),
   };
+}
+
+/** The network of a client without a key. */
+function senderOf({ socket: { remoteAddress } }: IncomingMessage): string | undefined {
+  return remoteAddress === undefined ? undefined : networkOf(remoteAddress);
 }
 
 function hostOf({ headers }: FastifyRequest, isForwarded: boolean): string {

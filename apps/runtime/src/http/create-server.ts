@@ -2,9 +2,10 @@ import type { IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type AppError, appError } from "@appdb/contract/errors";
 import { answerError } from "@appdb/engine/answers/answers";
+import { FREE_BYTES } from "@appdb/engine/routes/arriving-bodies";
 import { withoutDashboardCookies } from "@appdb/http/dashboard-cookies";
 import { createRequestIds } from "@appdb/http/request-ids";
-import { type FastifyInstance, fastify } from "fastify";
+import { type FastifyInstance, type FastifyRequest, fastify } from "fastify";
 import { isStreamed } from "./add-route.ts";
 import { answerBadHttp, fromHttpError, unsupportedMediaType } from "./http-errors.ts";
 import { NO_SCHEMAS } from "./no-schemas.ts";
@@ -12,6 +13,7 @@ import { refuseEncoding } from "./packed-body.ts";
 import { readBody } from "./read-body.ts";
 import { sendReply } from "./send-reply.ts";
 import type { CarryOptions, ServeOptions } from "./serve-endpoints.ts";
+import { limitWholeBodies } from "./whole-bodies.ts";
 
 const KEEP_ALIVE_MS = 72_000;
 const SLASH = 0x2f;
@@ -44,20 +46,38 @@ export function createServer(options: CarryOptions): FastifyInstance {
     dropDashboardCookies(request);
   });
   server.removeAllContentTypeParsers();
+  server.decorateRequest("whole_body", undefined);
+  const { bodies = limitWholeBodies(options.body_bytes) } = options;
+  const read = (request: FastifyRequest, payload: IncomingMessage, done: BodyDone): void => {
+    const take = (error: Error | null, body?: string | Buffer, counted?: Disposable): void => {
+      // only a route disposes it
+      if (request.is404) counted?.[Symbol.dispose]();
+      else request.whole_body = counted;
+      done(error, body);
+    };
+    readBody(payload, options.body_bytes, take, isShort(request.headers) ? undefined : bodies);
+  };
   // Bodies stay text, because the route's reader keeps digits that JSON.parse would lose.
   server.addContentTypeParser("application/json", (request, payload, done) => {
     const refusal = refuseEncoding(request.headers);
     if (refusal !== undefined) done(refusal);
     else if (isStreamed(request)) done(null);
-    else readBody(payload, options.body_bytes, done);
+    else read(request, payload, done);
   });
   server.addContentTypeParser("*", (request, payload, done) => {
     // A streamed body stays unread here.
     if (isStreamed(request)) done(refuseEncoding(request.headers) ?? null);
-    else if (request.routeOptions.config.takes_any_body) readBody(payload, options.body_bytes, done);
+    else if (request.routeOptions.config.takes_any_body) read(request, payload, done);
     else done(unsupportedMediaType(request.headers["content-type"]));
   });
   return server;
+}
+
+type BodyDone = (error: Error | null, body?: string | Buffer) => void;
+
+/** Whether all bytes of a body are free. Nearly all bodies are so short. */
+function isShort({ "content-length": length, "content-encoding": encoding }: FastifyRequest["headers"]): boolean {
+  return encoding === undefined && Number(length ?? Number.NaN) <= FREE_BYTES;
 }
 
 /** A proxy other than the gateway may be in front. Handlers must never see a dashboard session. */

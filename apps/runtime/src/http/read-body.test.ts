@@ -2,16 +2,23 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { limitBodies, readBody } from "./read-body.ts";
+import { readBody } from "./read-body.ts";
+import { limitWholeBodies } from "./whole-bodies.ts";
 
 const BODY_BYTES = 200_000;
+/** Has room for two bodies. */
+const MEMORY_MB = 6.4;
 let server: Server;
 const clients: Socket[] = [];
 
 beforeEach(async () => {
-  const bodies = limitBodies(BODY_BYTES);
+  const bodies = limitWholeBodies(BODY_BYTES, MEMORY_MB);
   server = createServer((request, response) => {
-    readBody(request, BODY_BYTES, (error, body) => response.end(error?.message ?? `read ${body?.length}`), bodies);
+    const answer = (error: Error | null, body?: string | Buffer, counted?: Disposable) => {
+      counted?.[Symbol.dispose]();
+      response.end(error?.message ?? `read ${body?.length}`);
+    };
+    readBody(request, BODY_BYTES, answer, bodies);
     request.once("data", () => server.emit("piece"));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");

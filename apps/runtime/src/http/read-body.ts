@@ -1,28 +1,18 @@
 import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 import { appError } from "@appdb/contract/errors";
-import { ArrivingBodies, type ArrivingBody } from "@appdb/engine/routes/arriving-bodies";
+import type { ArrivingBodies, ArrivingBody } from "@appdb/engine/routes/arriving-bodies";
 import { bodyTimedOut } from "./body-stream.ts";
 import { decompressedBody, explainUnpacking, stopUnpacking } from "./packed-body.ts";
 
 /** Timeout for a client's whole body. */
 const BODY_MS = 120_000;
-/** Maximum bytes of all bodies that are read into memory before their requests begin, as a multiple of the largest one. */
-const BODIES = 2;
 
-type Done = (error: Error | null, body?: string | Buffer) => void;
+/** `counted`: the body in `bodies`, until the caller disposes it. */
+type Done = (error: Error | null, body?: string | Buffer, counted?: ArrivingBody) => void;
 
 /** Bytes of a large body that are received and dropped, because a client reads the answer only after sending. */
 const DROPPED_BYTES = 64_000_000;
-
-/** A limit of the bodies that one server reads at the same time. */
-export function limitBodies(bodyBytes: number): ArrivingBodies {
-  return new ArrivingBodies(bodyBytes * BODIES, {
-    bodies: "Bodies of requests that are arriving",
-    slow: (seconds) =>
-      `The body of the request had not arrived after ${seconds} seconds, and another request needed its memory.`,
-  });
-}
 
 /**
  * Reads a request's body: as text, or as bytes when it is not UTF-8, which the route then refuses. Unpacks gzip; the
@@ -64,7 +54,8 @@ export function readBody(request: IncomingMessage, bodyBytes: number, done: Done
   const settle = (error: Error | null, body?: string | Buffer): void => {
     if (isSettled) return;
     isSettled = true;
-    arriving?.[Symbol.dispose]();
+    if (error === null) arriving?.setWaiting(false);
+    else arriving?.[Symbol.dispose]();
     source.removeListener("data", onData);
     source.removeListener("end", onEnd);
     if (source === request) source.removeListener("error", onError);
@@ -73,7 +64,7 @@ export function readBody(request: IncomingMessage, bodyBytes: number, done: Done
       stopUnpacking(request, source);
       request.resume();
     }
-    done(error, body);
+    done(error, body, error === null ? arriving : undefined);
   };
   const timer = setTimeout(() => settle(bodyTimedOut(BODY_MS)), BODY_MS);
   source.on("data", onData);

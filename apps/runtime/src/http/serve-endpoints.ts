@@ -8,6 +8,7 @@ import { nearestName } from "@appdb/contract/nearest";
 import { answerError } from "@appdb/engine/answers/answers";
 import type { Endpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { Logger } from "@appdb/engine/ports";
+import type { ArrivingBodies } from "@appdb/engine/routes/arriving-bodies";
 import { preflightHeaders } from "@appdb/http/cors";
 import type { HttpListener } from "@appdb/pods/link/as-http";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
@@ -25,6 +26,8 @@ export interface CarryOptions {
   readonly log: Logger;
   /** Maximum size of a request body. */
   readonly body_bytes: number;
+  /** Limits bodies together. Default: as on this machine. */
+  readonly bodies?: ArrivingBodies;
   /** Prints the metrics of `/metrics`; without it that page does not exist. */
   readonly metrics?: () => Promise<MetricsPage>;
   /** Public path of this server's root, if it is mounted below one: `/ingest`. */

@@ -74,6 +74,7 @@ async function serveService(spec: ServicePodSpec, log: Logger, logRequest: Reque
       socket,
       log,
       body_bytes: spec.limits.body_bytes,
+      bodies: service.bodies,
       prefix: `/${spec.service}`,
       needs_key: true,
       prepare: (server) =>
@@ -133,5 +134,6 @@ function workingSpec(spec: ServicePodSpec): WorkingSpec {
     target: spec.uri.slice(0, cut),
     services: [spec.uri.slice(cut + 1)],
     limits: { ...limits, workers: resources.workers },
+    memory_mb: resources.memory_mb,
   };
 }

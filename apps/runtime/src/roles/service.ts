@@ -36,7 +36,7 @@ export async function runServiceRole(specFile: string): Promise<number> {
 
 async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Promise<void> {
   await withService({ ...spec, keeps_connection: true }, log, async (service) => {
-    const { endpoints, stats, startPython, stopJobs } = service;
+    const { bodies, endpoints, stats, startPython, stopJobs } = service;
     const { host, port, services, target } = spec;
     const { body_bytes: bodyBytes } = spec.limits;
     await using server = await serveEndpoints(endpoints, {
@@ -44,6 +44,7 @@ async function serve(spec: ServiceSpec, log: Logger, stop: Promise<string>): Pro
       port,
       log,
       body_bytes: bodyBytes,
+      bodies,
       metrics: () => printMetrics(stats()),
     });
     await startPython();

@@ -5,6 +5,7 @@ import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-rou
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner } from "@appdb/engine/handler-ports";
 import type { Logger, SqlPool, UdfStats } from "@appdb/engine/ports";
+import type { ArrivingBodies } from "@appdb/engine/routes/arriving-bodies";
 import type { CompiledRoute } from "@appdb/engine/routes/route";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createFileSpool } from "@appdb/system/files/file-spool";
@@ -13,6 +14,7 @@ import { collectHourly } from "../databases/collect-hourly.ts";
 import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { LazyHandlers, LazyWorkers } from "../databases/lazy-workers.ts";
 import { logOutagesOnce } from "../http/log-outages.ts";
+import { countForms, limitWholeBodies } from "../http/whole-bodies.ts";
 import { mediaDeps, openMedia } from "../media/open-media.ts";
 import { callsFunctions } from "./calls-functions.ts";
 import { ExportPools, type ExportReach } from "./export-pools.ts";
@@ -27,6 +29,8 @@ export interface WorkingSpec
   readonly keeps_connection?: boolean;
   /** Allowed export targets of its routes; defaults to `own`. */
   readonly export_reach?: ExportReach;
+  /** Memory of its pod; omitted for this machine. */
+  readonly memory_mb?: number;
   /** Waits until the tables are readable. False when the service must not start. Optional. */
   awaitTables?(sql: SqlPool): Promise<boolean>;
 }
@@ -34,6 +38,8 @@ export interface WorkingSpec
 /** A service whose routes can be served. */
 export interface WorkingService {
   readonly endpoints: Endpoints;
+  /** Its bodies in memory. */
+  readonly bodies: ArrivingBodies;
   /** Checks the token of a signed address. Undefined without media columns. @throws media_address_invalid */
   readonly checkAddress: ((token: string) => unknown) | undefined;
   /** Statistics of the workers; undefined before their first start. */
@@ -69,6 +75,7 @@ export async function withService(
     log,
     status_command: spec.target.startsWith("cloud://") ? `cli db status ${spec.target}` : "cli health",
   });
+  const bodies = limitWholeBodies(spec.limits.body_bytes, spec.memory_mb);
   const { tables } = spec.manifest;
   const mediaInput = {
     place: spec.media,
@@ -102,6 +109,7 @@ export async function withService(
       connectExport: (to) => exports.connect(to),
       tracer,
       ...mediaDeps(media),
+      ...(media === undefined ? {} : { forms: countForms(media.forms, bodies) }),
     },
     { manifest, target, services, limits: spec.limits },
   );
@@ -110,6 +118,7 @@ export async function withService(
   await using background = workInBackground(endpoints, log);
   await serve({
     endpoints,
+    bodies,
     checkAddress: media === undefined ? undefined : (token) => media.files.readAddress(token),
     stats: () => workers.stats(),
     startPython: async () => {

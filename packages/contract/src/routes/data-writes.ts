@@ -5,6 +5,9 @@ import { onErrorSchema } from "../jobs.ts";
 /** Maximum number of rows or keys in one request; a client sends more in several requests, or as NDJSON. */
 export const MAX_WRITTEN = 10_000;
 
+/** The person or key of a write, whose requests take turns with those of others. The server sends it to a pod. */
+export const SENDER_HEADER = "x-sender";
+
 /** Content type of an insert's rows in frames of columns (docs/data-api.md). */
 export const COLUMNS_TYPE = "application/vnd.appdb.columns";
 

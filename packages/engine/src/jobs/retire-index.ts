@@ -3,7 +3,7 @@ import { deleteColumn, deleteIndex } from "../catalog/catalog-store.ts";
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { hiddenIn } from "../catalog/hidden-columns.ts";
 import { loadDefinitions } from "../catalog/load-catalog.ts";
-import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
+import { createLockWaits, LOCK_PAUSE_MS } from "../catalog/table-locks.ts";
 import { type SqlConnection, SqlError } from "../ports.ts";
 import type { JobDeps } from "./job-deps.ts";
 
@@ -17,10 +17,11 @@ export async function retireIndex(
   finish: (sql: SqlConnection) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
+  const lockWait = createLockWaits();
   for (;;) {
     try {
       await deps.sql.transaction(async (connection) => {
-        await connection.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
+        await connection.query({ text: `set local lock_timeout = ${lockWait()}` });
         if (await finish(connection)) await dropReplaced(connection, of);
       });
       return;

@@ -83,12 +83,13 @@ export class ComputeMany {
       // No slot while the body is read: a client may send its rows slowly.
       for await (const batch of read) {
         open.batchRead();
-        await computes.admission.run(signal, async () => {
+        const work = async () => {
           for await (const texts of this.#computed(batch, failed, signal)) {
             const count = await answer.addTexts(texts);
             if (count > limits.insert_rows) throw tooManyRows(limits.insert_rows);
           }
-        });
+        };
+        await computes.admission.run(signal, work, request.caller?.id ?? request.sender);
         open.batchComputed();
       }
       return await answer.finish(failed.headers());

@@ -8,6 +8,7 @@ import type { CellErrors } from "../compute/cell-errors.ts";
 import type { Row, RowLayout } from "../compute/row-layout.ts";
 import { halfOf, type KeptAnswer, type Once } from "../idempotency/request-store.ts";
 import type { Spool } from "../ports.ts";
+import type { Slot } from "../routes/admission.ts";
 import { CELL_ERRORS_HEADER, failedItem } from "../routes/cell-error-header.ts";
 import { readIdempotencyKey } from "../routes/idempotency-key.ts";
 import { wantsMinimal } from "../routes/minimal-answer.ts";
@@ -154,10 +155,11 @@ export class InsertMany {
       },
     };
     try {
-      await admission.run(signal, (slot) => {
+      const store = (slot: Slot) => {
         body?.holdSlot(slot);
         return this.#writer.store(rows, steps, signal);
-      });
+      };
+      await admission.run(signal, store, request.caller?.id ?? request.sender);
       return storedAnswer ?? (await answer.finish(failed.headers()));
     } catch (error) {
       await answer[Symbol.asyncDispose]();

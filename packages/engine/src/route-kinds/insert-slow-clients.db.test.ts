@@ -46,11 +46,11 @@ function slowInsert(path: keyof typeof ROWS, name: string, request: Partial<Rout
   return { answer, finish: end.happen, waits: waits.happened };
 }
 
-function insertOne(path: keyof typeof ROWS) {
+function insertOne(path: keyof typeof ROWS, request: Partial<RouteRequest> = {}) {
   const stream = (async function* () {
     yield Buffer.from(linesOf([ROWS[path]("fast")]));
   })();
-  return served.send(path, { stream });
+  return served.send(path, { stream, ...request });
 }
 
 test.each(["/plain", "/docs"] as const)(
@@ -107,6 +107,21 @@ test("a client that sends nothing at all leaves its slot too", async () => {
   end.happen();
   const statuses = await Promise.all(silent.map(async ({ answer }) => (await answer).status));
   expect(statuses.sort()).toEqual([200, 408]);
+});
+
+test.each([
+  ["key", { caller: { id: "slow", reads_media: true } }, { caller: { id: "fast", reads_media: true } }],
+  ["address", { sender: "192.0.2.1" }, { sender: "192.0.2.2" }],
+])("twenty slow requests of one %s hold one of another back once", async (_what, mine, others) => {
+  const slow = Array.from({ length: 20 }, (_, at) => slowInsert("/plain", `${at} `, mine));
+  await Promise.all(slow.slice(0, 2).map(({ waits }) => waits));
+  clock.step = 1_000;
+  expect((await insertOne("/plain", others)).status).toBe(200);
+  clock.step = 0;
+  for (const { finish } of slow) finish();
+  const ended = await Promise.all(slow.map(({ answer }) => answer));
+  const [first, ...more] = ended.filter(({ status }) => status === 408).map(({ text }) => JSON.parse(text));
+  expect([first, more]).toMatchObject([{ code: "request_timeout", meta: { limit_s: 3 } }, []]);
 });
 
 test("a slow body with an idempotency key has no slot until it has arrived", async () => {

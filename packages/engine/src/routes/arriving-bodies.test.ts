@@ -2,7 +2,11 @@ import { expect, test } from "vitest";
 import { ArrivingBodies } from "./arriving-bodies.ts";
 
 const MB = 1_000_000;
-const TEXTS = { bodies: "Bodies", slow: (seconds: number) => `Nothing arrived for ${seconds} seconds.` };
+const TEXTS = {
+  bodies: "Bodies",
+  slow: (seconds: number) => `Nothing arrived for ${seconds} seconds.`,
+  raise: "raise the limit",
+};
 const TOO_MANY = expect.objectContaining({ code: "overloaded", meta: { limit: "body_bytes", value: 2 * MB } });
 
 function arriving() {
@@ -70,5 +74,22 @@ test("a request that does not wait for its client is not ended", () => {
   expect(bodies.endSlowest()).toBe(false);
   clock.ms += 1_000;
   bodies.hold(MB);
+  expect(ended).toHaveLength(1);
+});
+
+test("a body that has arrived is not slow, and still counts", () => {
+  const { begin, clock, ended } = arriving();
+  const whole = begin();
+  whole.add(1.5 * MB);
+  whole.setWaiting(false);
+  const slow = begin();
+  slow.add(MB / 2);
+  clock.ms += 60_000;
+  const other = begin();
+  other.add(MB / 2);
+  expect(ended).toHaveLength(1);
+  expect(() => other.add(MB)).toThrow(TOO_MANY);
+  whole[Symbol.dispose]();
+  other.add(MB);
   expect(ended).toHaveLength(1);
 });

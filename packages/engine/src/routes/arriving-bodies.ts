@@ -1,11 +1,10 @@
 import { appError } from "@appdb/contract/errors";
-import { limitVariable } from "@appdb/contract/service-limits";
 import { LargeBytes } from "./large-bytes.ts";
 
 /** The first bytes of each body are not counted, so that small requests are always taken. */
 export const FREE_BYTES = 65_536;
 /** A request that waits longer for its client loses its bytes, or its place, when another one needs them. */
-const SLOW_MS = 10_000;
+export const SLOW_MS = 10_000;
 
 /** What the errors of a limit say. */
 export interface BodyTexts {
@@ -13,6 +12,8 @@ export interface BodyTexts {
   readonly bodies: string;
   /** What did not arrive in the seconds. */
   slow(seconds: number): string;
+  /** How to raise the limit: `raise SERVICE_BODY_BYTES`. */
+  readonly raise: string;
 }
 
 /** A body in memory, or what arrived of it, until it is disposed. */
@@ -106,10 +107,10 @@ export class ArrivingBodies {
   }
 }
 
-function tooMany({ bodies }: BodyTexts, value: number): Error {
+function tooMany({ bodies, raise }: BodyTexts, value: number): Error {
   return appError("overloaded", {
     detail: `${bodies} would have more than ${value} bytes together.`,
-    hint: `Send the request again in a moment, or raise ${limitVariable("body_bytes")}.`,
+    hint: `Send the request again in a moment, or ${raise}.`,
     meta: { limit: "body_bytes", value },
   });
 }

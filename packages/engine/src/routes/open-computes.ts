@@ -1,4 +1,5 @@
 import { appError } from "@appdb/contract/errors";
+import { limitVariable } from "@appdb/contract/service-limits";
 import { ArrivingBodies, type ArrivingBody, type BodyTexts } from "./arriving-bodies.ts";
 
 /** Requests with many rows that are open at once. Each holds at most one batch, however slowly its client sends more. */
@@ -7,6 +8,7 @@ export const OPEN_REQUESTS = 100;
 const TEXTS: BodyTexts = {
   bodies: "Rows that were sent and are not computed yet",
   slow: (seconds) => `No whole batch of rows arrived for ${seconds} seconds, and another request needed the place.`,
+  raise: `raise ${limitVariable("body_bytes")}`,
 };
 
 /** A request with many rows, until it is disposed. */

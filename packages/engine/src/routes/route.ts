@@ -26,6 +26,8 @@ export interface RouteRequest {
   readonly id: string;
   /** Undefined for the owner of a local database, for members, and for background jobs, which were checked before. */
   readonly caller?: RequestCaller | undefined;
+  /** Whose requests take turns with those of others, for a request without a caller: a person, or the client's address. */
+  readonly sender?: string | undefined;
   /** Makes a changing route run the request once. Replaces the header Idempotency-Key. */
   readonly once?: Once;
   /** For routes with `takes_any_body`, and for routes that stream everything. */

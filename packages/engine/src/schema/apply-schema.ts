@@ -21,7 +21,7 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { renameInExpr } from "../catalog/rename-catalog.ts";
 import { overColumns, settled, shadowNames, shadowsOf } from "../catalog/shadow-columns.ts";
-import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
+import { createLockWaits, LOCK_PAUSE_MS } from "../catalog/table-locks.ts";
 import { madeRowsIn, withoutLost } from "../expressions/made-rows.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
@@ -92,10 +92,11 @@ export async function changeWhenFree<Result>(
   work: (connection: SqlConnection) => Promise<Result>,
 ): Promise<Result> {
   const giveUpAt = deps.clock.now() + GIVE_UP_MS;
+  const lockWait = createLockWaits();
   for (;;) {
     try {
       return await deps.sql.transaction(async (connection) => {
-        await connection.query({ text: `set local lock_timeout = ${LOCK_TIMEOUT_MS}` });
+        await connection.query({ text: `set local lock_timeout = ${lockWait()}` });
         return await work(connection);
       });
     } catch (error) {

@@ -24,11 +24,12 @@ function reading(
   };
   const sql = { query: vi.fn(async () => ({ rows: [[isBlocking ? "t" : "f"]], row_count: 1 })) };
   const body = new AwaitedBody({ clock: { now: () => Date.now() }, packedBytes, sql }, stream());
-  const slot = { isWanted: false, claims: 0 };
+  const slot = { isWanted: false, isWantedEarly: false, claims: 0 };
   body.holdSlot({
-    claim() {
-      if (slot.isWanted) slot.claims += 1;
-      return slot.isWanted;
+    claim(early) {
+      const isClaimed = early ? slot.isWantedEarly : slot.isWanted;
+      if (isClaimed) slot.claims += 1;
+      return isClaimed;
     },
   });
   const state: { taken: number; end: unknown } = { taken: 0, end: "open" };
@@ -70,6 +71,20 @@ test("a slow body ends when a request waits for its slot", async () => {
     meta: { waited_s: 10, limit_s: 10 },
   });
   expect([slot.claims, state.taken]).toEqual([1, 1]);
+});
+
+test("a slow body ends earlier when another caller waits for its turn", async () => {
+  const { slot, state } = reading([[50_000, 10]]);
+  slot.isWantedEarly = true;
+  await seconds(PATIENCE_S.turn - 1);
+  expect(state.end).toBe("open");
+  await seconds(2);
+  expect(state.end).toMatchObject({
+    code: "request_timeout",
+    message: expect.stringContaining("Another caller's request with many rows waits for its turn."),
+    meta: { waited_s: 3, limit_s: 3 },
+  });
+  expect(slot.claims).toBe(1);
 });
 
 test("many short pauses count as a long one", async () => {

@@ -2,8 +2,11 @@ import { appError } from "@appdb/contract/errors";
 import { blocksChange, LOCK_TIMEOUT_MS } from "../catalog/table-locks.ts";
 import type { Clock, SqlConnection } from "../ports.ts";
 
-/** Seconds that a client may keep its request waiting, while another request waits for its slot or a change for its table. */
-export const PATIENCE_S = { slot: 10, change: 3 } as const;
+/**
+ * Seconds that a client may keep its request waiting. `slot`: while another request waits for its slot. `turn`: while one
+ * of another caller does, and the client's own was slow before or has all slots. `change`: while a change waits for its table.
+ */
+export const PATIENCE_S = { slot: 10, turn: 3, change: 3 } as const;
 /** Bytes that undo a second of waiting. A client that sends as fast as this is never slow. */
 export const STEADY_BYTES_PER_S = 100_000;
 const WATCH_MS = LOCK_TIMEOUT_MS;
@@ -23,7 +26,7 @@ export interface AwaitedBodyDeps {
 
 /** As `Admission` gives it. */
 interface Slot {
-  claim(): boolean;
+  claim(early: boolean): boolean;
 }
 
 /**
@@ -132,8 +135,9 @@ export class AwaitedBody {
   async #check(): Promise<void> {
     this.#uncheckedMs = 0;
     // a slot that is claimed has to end, also when the rest arrives at this moment
-    if (this.#exceeds("slot") && this.#slot?.claim() === true) {
-      this.#refusal ??= tooSlow("slot", this.#waitedMs);
+    const reason = this.#exceeds("slot") ? "slot" : "turn";
+    if (this.#exceeds(reason) && this.#slot?.claim(reason === "turn") === true) {
+      this.#refusal ??= tooSlow(reason, this.#waitedMs);
       throw this.#refusal;
     }
     const process = this.#process;
@@ -152,6 +156,10 @@ function tooSlow(reason: Reason, waitedMs: number): Error {
     slot: [
       "Another request with many rows waits for its turn.",
       "Collect the rows first, then send the request again without pauses.",
+    ],
+    turn: [
+      "Another caller's request with many rows waits for its turn.",
+      "Collect the rows first, then send one request at a time without pauses.",
     ],
     change: [
       "A change of the table waits for the request.",

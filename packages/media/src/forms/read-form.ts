@@ -157,12 +157,11 @@ class Receiving implements ReceivedForm {
       return;
     }
     const pieces: Buffer[] = [];
-    this.#fieldBytes += Buffer.byteLength(name);
+    this.#countField(Buffer.byteLength(name));
     this.#streams.push(stream);
     stream.on("error", (cause) => this.#refuse(invalidForm(`It cannot be parsed: ${cause.message}.`, cause)));
     stream.on("data", (piece: Buffer) => {
-      this.#fieldBytes += piece.length;
-      if (this.#fieldBytes > this.#limits.field_bytes) this.#refuse(fieldsTooLarge(this.#limits.field_bytes));
+      this.#countField(piece.length);
       if (this.#refusal === undefined) pieces.push(piece);
     });
     stream.on("end", () => {
@@ -170,6 +169,16 @@ class Receiving implements ReceivedForm {
       if (isUtf8(content)) this.fields.push([name, content.toString("utf8")]);
       else this.#refuse(notUtf8(name.slice(0, 100)));
     });
+  }
+
+  #countField(bytes: number): void {
+    this.#fieldBytes += bytes;
+    if (this.#fieldBytes > this.#limits.field_bytes) this.#refuse(fieldsTooLarge(this.#limits.field_bytes));
+    try {
+      this.#limits.countFields?.(bytes);
+    } catch (error) {
+      this.#refuse(error);
+    }
   }
 
   #takeFile(field: string, stream: BusboyFileStream, name: string): void {

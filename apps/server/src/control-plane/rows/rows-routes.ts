@@ -1,8 +1,10 @@
 import { appError } from "@appdb/contract/errors";
+import { SENDER_HEADER } from "@appdb/contract/routes/data-writes";
 import { dropBody } from "@appdb/http/drop-body";
 import { endOf } from "@appdb/http/mount-api";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type PodAnswer, type PodClient, podClient } from "../../pods/pod-client.ts";
+import { ownerOfBodies } from "../../requests/body-bytes.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
 import { type FindPodDeps, findPod } from "../databases/find-pod.ts";
 import { forwardAnswer, forwardDocument } from "./forward-answer.ts";
@@ -118,13 +120,14 @@ async function forwardWrite(
   ) => Promise<PodAnswer>,
 ): Promise<void> {
   const { pod } = await findPod(deps, org, params.db, "written");
+  const headers = { ...passed(request, PASSED), [SENDER_HEADER]: ownerOfBodies(request.principal) ?? "" };
   await whileAllowed(deps, request, async (lost) => {
     const signal = AbortSignal.any([endOf(reply), lost]);
     // the client's connection remains when the pod refuses the body, and carries the refusal
     const sent = request.raw.iterator({ destroyOnReturn: false });
     const rows = { params: { table: params.table }, sent };
     try {
-      await forwardAnswer(await open(podClient(pod), rows, { signal, headers: passed(request, PASSED) }), reply);
+      await forwardAnswer(await open(podClient(pod), rows, { signal, headers }), reply);
     } finally {
       dropBody(request.raw);
     }

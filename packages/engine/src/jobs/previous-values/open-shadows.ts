@@ -4,7 +4,7 @@ import { bumpCatalog, insertColumn, lockCatalog } from "../../catalog/catalog-st
 import * as ddl from "../../catalog/ddl.ts";
 import { loadDefinitions } from "../../catalog/load-catalog.ts";
 import { newShadows, shadowOf } from "../../catalog/shadow-columns.ts";
-import { LOCK_PAUSE_MS, LOCK_TIMEOUT_MS } from "../../catalog/table-locks.ts";
+import { createLockWaits, LOCK_PAUSE_MS } from "../../catalog/table-locks.ts";
 import { madeRowsIn } from "../../expressions/made-rows.ts";
 import { type SqlConnection, SqlError, type SqlPool } from "../../ports.ts";
 import { JobLost } from "../fills/fill-context.ts";
@@ -68,12 +68,10 @@ export async function whenTableIsFree<T>(
   signal: AbortSignal,
   work: (connection: SqlConnection) => Promise<T>,
 ): Promise<T> {
+  const lockWait = createLockWaits();
   for (;;) {
     try {
-      return await sql.transaction(
-        work,
-        `set local lock_timeout = ${LOCK_TIMEOUT_MS}; set local statement_timeout = 0`,
-      );
+      return await sql.transaction(work, `set local lock_timeout = ${lockWait()}; set local statement_timeout = 0`);
     } catch (cause) {
       const isInUse = cause instanceof SqlError && (cause.sqlstate === "55P03" || cause.sqlstate === "40P01");
       if (!isInUse) throw cause;
