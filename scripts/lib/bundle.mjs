@@ -175,10 +175,11 @@ function optionsOf({ minify, build_id: buildId }) {
     define: {
       BUILD_ID: JSON.stringify(buildId),
       EXAMPLES_FOLDER: JSON.stringify(`./${EXAMPLES}/`),
-      "import.meta.url": "__bundleUrl",
+      "import.meta.url": "__bundle.url",
       "import.meta.dirname": "__dirname",
     },
-    banner: { js: 'const __bundleUrl=require("node:url").pathToFileURL(__filename).href;' },
+    // most runs of a bundle need no URL of it
+    banner: { js: 'const __bundle={get url(){return require("node:url").pathToFileURL(__filename).href}};' },
     minifyWhitespace: true,
     minifySyntax: true,
     minifyIdentifiers: minify,
