@@ -1,4 +1,4 @@
-import { renameSync, rmSync, writeFileSync } from "node:fs";
+import { renameSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { ROOT } from "./paths.mjs";
 import { withDigest } from "./with-digest.mjs";
@@ -142,7 +142,5 @@ function nameParts(code, names) {
 /** A file is replaced when it is complete: a command that starts meanwhile reads the previous one. */
 function replaceFile(file, text) {
   writeFileSync(`${file}.${process.pid}.new`, text);
-  // made from the previous file
-  rmSync(file.replace(/\.js$/, ".compiled"), { force: true });
   renameSync(`${file}.${process.pid}.new`, file);
 }

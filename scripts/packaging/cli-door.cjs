@@ -98,11 +98,19 @@ function readIfOwn(path) {
 function replaceFile(folder, path, bytes) {
   const { mkdirSync, renameSync, rmSync, writeFileSync } = require("node:fs");
   const written = `${path}.${process.pid}.new`;
-  try {
+  const isReplaced = attempt(() => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     writeFileSync(written, bytes, { mode: 0o600, flush: true });
     renameSync(written, path);
+  });
+  if (!isReplaced) attempt(() => rmSync(written, { force: true }));
+}
+
+function attempt(work) {
+  try {
+    work();
+    return true;
   } catch {
-    rmSync(written, { force: true });
+    return false;
   }
 }

@@ -4,7 +4,10 @@ import { headersOf } from "@appdb/system/network/headers-of";
 import { writeBody } from "@appdb/system/network/write-body";
 
 /** `fetch` over node:http, for bodies that are sent as they come. */
-export const streamFetch: FetchLike<Fetched, AsyncIterable<Uint8Array>> = (url, { method, headers, body = [], signal }) =>
+export const streamFetch: FetchLike<Fetched, AsyncIterable<Uint8Array>> = (
+  url,
+  { method, headers, body = [], signal },
+) =>
   new Promise<Fetched>((resolve, reject) => {
     // There are only a few calls; a kept connection would delay the command's end.
     const sent = request(url, { method, headers, agent: false, ...(signal === undefined ? {} : { signal }) });
