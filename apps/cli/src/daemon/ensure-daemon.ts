@@ -1,24 +1,48 @@
+import { type ClientRequest, request } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Fetched, FetchLike } from "@appdb/contract/clients/client";
 import { createLocalClient, type LocalClient } from "@appdb/contract/clients/local-client";
 import { AppError, appError } from "@appdb/contract/errors";
 import { compareVersions, VERSION } from "@appdb/contract/version";
 import { isOtherFolder } from "@appdb/system/files/is-other-folder";
+import { headersOf } from "@appdb/system/network/headers-of";
 import type { SentBody } from "@appdb/system/network/http-fetch";
 import type { CliConfig } from "../config/config.ts";
 import type { FoundDaemon } from "../context.ts";
 import type { Program } from "../program.ts";
 import { readDaemonAddress } from "./daemon-files.ts";
 import { isDaemonAlive } from "./is-daemon-alive.ts";
-import { socketFetch } from "./socket-fetch.ts";
 
-/** `fetch` without what a command would load and not use. */
-const daemonFetch: FetchLike<Fetched, SentBody> = async (url, { body, ...init }) => {
-  if (body === undefined) return await socketFetch(url, init);
-  if (typeof body === "string" || body instanceof Uint8Array) return await socketFetch(url, { ...init, body });
-  const { streamFetch } = await import("./stream-fetch.ts");
-  return await streamFetch(url, { ...init, body });
-};
+/** `fetch` over node:http. The global one adds 25 ms to a command's start, this one 10 ms. */
+const nodeFetch: FetchLike<Fetched, SentBody> = (url, init) =>
+  new Promise<Fetched>((resolve, reject) => {
+    const { method, headers, body, signal } = init;
+    const stream = typeof body === "object" && Symbol.asyncIterator in body ? body : undefined;
+    const whole = stream === undefined ? (body as string | Uint8Array | undefined) : undefined;
+    const sent = request(url, {
+      method,
+      headers: whole === undefined ? headers : { ...headers, "content-length": String(Buffer.byteLength(whole)) },
+      // There are only a few calls; a kept connection would delay the command's end.
+      agent: false,
+      ...(signal === undefined ? {} : { signal }),
+    });
+    sent.on("response", (response) =>
+      resolve({
+        status: response.statusCode ?? 0,
+        body: response,
+        headers: headersOf(response),
+        text: async () => Buffer.concat(await response.toArray()).toString("utf8"),
+      }),
+    );
+    sent.on("error", reject);
+    if (stream === undefined) sent.end(whole);
+    else sendStream(sent, stream).catch((error: Error) => sent.destroy(error));
+  });
+
+async function sendStream(sent: ClientRequest, stream: AsyncIterable<Uint8Array>): Promise<void> {
+  const { writeBody } = await import("@appdb/system/network/write-body");
+  await writeBody(sent, stream);
+}
 
 export interface EnsureDaemonDeps {
   readonly config: Pick<CliConfig, "home" | "daemon_env">;
@@ -68,7 +92,7 @@ export async function findDaemon(
 ): Promise<FoundDaemon | undefined> {
   const address = readDaemonAddress(deps.config.home);
   if (address === undefined) return undefined;
-  const client = createLocalClient({ port: address.file.port, token: address.token, fetch: daemonFetch });
+  const client = createLocalClient({ port: address.file.port, token: address.token, fetch: nodeFetch });
   const timeout = AbortSignal.timeout(deps.answer_timeout_ms ?? ANSWER_TIMEOUT_MS);
   try {
     const health = await client.call("health", {}, { signal: timeout });
