@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "./paths.mjs";
@@ -37,25 +37,6 @@ export function keepStartCompiled(bundle) {
     if (!`${stdout}${stderr}`.includes("SERVICE_ROLES")) throw new Error(`The program did not start: ${stderr}`);
   } finally {
     rmSync(home, { recursive: true, force: true });
-  }
-}
-
-/** The same of what the command loads to answer that a project has no such file. */
-export function keepCommandCompiled(bundle) {
-  const folder = mkdtempSync(join(tmpdir(), "appdb-build-"));
-  try {
-    writeFileSync(join(folder, "service.toml"), "[service]\n");
-    const program = join(ROOT, "scripts", "packaging", "keep-compiled.cjs");
-    const env = { PATH: process.env.PATH, SERVICE_HOME: join(folder, "home") };
-    const options = { cwd: folder, env };
-    const { stderr, stdout } = capture(
-      process.execPath,
-      [program, bundle, "schema", "update", "none.py", "main"],
-      options,
-    );
-    if (!stderr.includes("none.py")) throw new Error(`The command did not start: ${stdout}${stderr}`);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
   }
 }
 

@@ -19,12 +19,15 @@ export function locateProgram(
   node: { readonly execPath: string; readonly execArgv: readonly string[] },
 ): Program {
   const fromSource = url.endsWith(".ts");
-  const pod = fileURLToPath(new URL(fromSource ? "../../runtime/src/main.ts" : "./pod.js", url));
   const options = fromSource ? node.execArgv : [];
-  const server = fileURLToPath(new URL(fromSource ? "../../server/src/main.ts" : "./server.js", url));
+  // most commands start no program, and a path takes half a millisecond
+  const pathOf = (source: string, bundle: string) => fileURLToPath(new URL(fromSource ? source : bundle, url));
   return {
     url,
-    pod: (args) => [node.execPath, ...options, pod, ...args],
-    server: (args) => ({ file: server, argv: [node.execPath, ...options, server, ...args] }),
+    pod: (args) => [node.execPath, ...options, pathOf("../../runtime/src/main.ts", "./pod.js"), ...args],
+    server: (args) => {
+      const file = pathOf("../../server/src/main.ts", "./server.js");
+      return { file, argv: [node.execPath, ...options, file, ...args] };
+    },
   };
 }

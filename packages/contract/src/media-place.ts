@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { INPUT_DESTINATION, MEDIA_SOURCES, OUTPUT_DESTINATION, readSources } from "./media-variables.ts";
 
 /** The name of a database's own media store in references. */
 export const HOME_STORE = "home";
@@ -34,13 +35,6 @@ export const mediaPlaceSchema = z.strictObject({
 });
 export type MediaPlace = z.infer<typeof mediaPlaceSchema>;
 
-/** The variables that name the stores for given and computed media. */
-export const INPUT_DESTINATION = "SERVICE_INPUT_MEDIA_DEST";
-export const OUTPUT_DESTINATION = "SERVICE_OUTPUT_MEDIA_DEST";
-
-/** The variable that names further stores whose files requests may name, separated by commas. */
-export const MEDIA_SOURCES = "SERVICE_MEDIA_SOURCES";
-
 /** The place of a local database's media, with the stores of an environment. An empty variable counts as unset. */
 export function localMediaPlace(folder: string, env: Readonly<Record<string, string | undefined>>): MediaPlace {
   return {
@@ -50,9 +44,4 @@ export function localMediaPlace(folder: string, env: Readonly<Record<string, str
     sources: readSources(env[MEDIA_SOURCES]),
     may_reach_private: true,
   };
-}
-
-/** The stores of the variable's text. */
-export function readSources(text = ""): string[] {
-  return text.split(",").flatMap((part) => part.trim() || []);
 }

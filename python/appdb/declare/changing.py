@@ -4,7 +4,6 @@ Each update would find another expression, and each service another table than d
 written in a project file is doubtful. The project's modules are then read a second time and compared.
 """
 
-import contextlib
 import os
 import sys
 
@@ -31,6 +30,8 @@ def refuse_changing(document, root, read):
 
 def _read_again(document, root, read):
     """The manifest of a second reading; None if the modules cannot be read twice."""
+    import contextlib  # Loaded when it is needed: most files are read once, and it takes two milliseconds.
+
     files = {os.path.join(root, module["path"]) for module in document["modules"]}
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)

@@ -1,7 +1,5 @@
 """Routers inside routers, and CORS rules."""
 
-import copy
-
 from appdb.declare.errors import AppFileError, listed
 from appdb.http.handler_checks import check_tags
 from appdb.routes._base import checked_prefix
@@ -9,6 +7,8 @@ from appdb.routes._base import checked_prefix
 
 def include(router, other, prefix, tags):
     """Adds the routes of `other` to `router`, with their paths after `prefix`. They are then not a separate service."""
+    import copy  # Loaded when it is needed: it takes a millisecond.
+
     from appdb.serving import Router
 
     if not isinstance(other, Router):

@@ -1,6 +1,6 @@
 import { AppError } from "@appdb/contract/errors";
-import { INPUT_DESTINATION, MEDIA_SOURCES, OUTPUT_DESTINATION, readSources } from "@appdb/contract/media-place";
 import { isMediaUri, parseMediaUri } from "@appdb/contract/media-uri";
+import { INPUT_DESTINATION, MEDIA_SOURCES, OUTPUT_DESTINATION, readSources } from "@appdb/contract/media-variables";
 import type { DatabaseUri } from "@appdb/contract/names";
 import type { Application, Context } from "../context.ts";
 

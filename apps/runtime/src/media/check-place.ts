@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { AppError, appError, toProblem } from "@appdb/contract/errors";
 import type { Manifest } from "@appdb/contract/manifest";
-import { HOME_STORE, INPUT_DESTINATION, type MediaPlace, OUTPUT_DESTINATION } from "@appdb/contract/media-place";
+import { HOME_STORE, type MediaPlace } from "@appdb/contract/media-place";
+import { INPUT_DESTINATION, OUTPUT_DESTINATION } from "@appdb/contract/media-variables";
 import { declaresMedia } from "@appdb/engine/endpoints/media-routes";
 import type { Logger } from "@appdb/engine/ports";
 import { type CloudAddress, parseStoreAddress } from "@appdb/media/stores/media-address";

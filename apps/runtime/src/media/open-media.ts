@@ -3,14 +3,9 @@ import { basename, isAbsolute } from "node:path";
 import { pathToFileURL } from "node:url";
 import { appError } from "@appdb/contract/errors";
 import { readReference } from "@appdb/contract/media";
-import {
-  HOME_STORE,
-  INPUT_DESTINATION,
-  MEDIA_SOURCES,
-  type MediaPlace,
-  OUTPUT_DESTINATION,
-} from "@appdb/contract/media-place";
+import { HOME_STORE, type MediaPlace } from "@appdb/contract/media-place";
 import { isObjectKey, MEDIA_SCHEME } from "@appdb/contract/media-uri";
+import { INPUT_DESTINATION, MEDIA_SOURCES, OUTPUT_DESTINATION } from "@appdb/contract/media-variables";
 import type { FileCell } from "@appdb/contract/routes/data-api";
 import type { HostedAccess } from "@appdb/contract/runtime";
 import { withMedia } from "@appdb/engine/compute/media-runner";

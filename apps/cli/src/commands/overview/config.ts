@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
-import { INPUT_DESTINATION, MEDIA_SOURCES, OUTPUT_DESTINATION } from "@appdb/contract/media-place";
+import { INPUT_DESTINATION, MEDIA_SOURCES, OUTPUT_DESTINATION } from "@appdb/contract/media-variables";
 import type { Context } from "../../context.ts";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { alignColumns } from "../../output/columns.ts";
