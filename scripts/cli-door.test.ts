@@ -1,5 +1,14 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -125,9 +134,8 @@ test.runIf(process.getuid?.() === 0)("code of another user is not run", () => {
 
 test("an installation that was moved runs its code", () => {
   run("ls");
-  const moved = mkdtempSync(join(tmpdir(), "appdb-door-"));
-  cpSync(folder, moved, { recursive: true });
-  rmSync(join(folder, "cli-main.js"));
-  folder = moved;
+  const [moved, movedHome] = [`${folder} moved`, join(`${folder} moved`, "home")];
+  renameSync(folder, moved);
+  [folder, home] = [moved, movedHome];
   expect(run("ls")).toBe("Hello ls\n");
 });

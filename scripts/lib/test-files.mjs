@@ -5,7 +5,17 @@
 export const LONG_RUNS = [
   {
     project: "e2e",
-    names: [".long.", "attacks", "examples.e2e", "kills", "library.e2e", "program-leases", "psql.e2e", "source-values"],
+    names: [
+      ".long.",
+      "attacks",
+      "examples.e2e",
+      "kills",
+      "library.e2e",
+      "program-leases",
+      "psql.e2e",
+      "small-memory",
+      "source-values",
+    ],
   },
   {
     project: "unit",

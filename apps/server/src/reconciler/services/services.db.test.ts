@@ -286,7 +286,7 @@ describe("the pod of a service", () => {
     expect(setup.machine.pods.starts(setup.pod)).toBe(1);
   });
 
-  test("that is replaced as the server starts again leaves no row of its former instance", async () => {
+  test("that is replaced as the server starts again leaves no row of its previous instance", async () => {
     const first = await setup.start();
     await setup.settles("AVAILABLE");
     const service = await openTestService(setup);
