@@ -1,27 +1,12 @@
-import { renameSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { ROOT } from "./paths.mjs";
-import { withDigest } from "./with-digest.mjs";
 
 const CLI = "apps/cli/src";
 
-/** Frequent commands, and the files that implement them. */
-const FREQUENT = {
-  ls: "data/ls.ts",
-  describe: "data/describe.ts",
-  columns: "data/columns.ts",
-  rows: "data/rows.ts",
-  get: "data/get.ts",
-  count: "data/count.ts",
-  whoami: "root/whoami.ts",
-  "schema diff": "schema/diff.ts",
-  "schema update": "schema/update.ts",
-};
-export const FREQUENT_COMMANDS = Object.keys(FREQUENT);
-
 /**
  * The files of the command, in the order in which they are loaded: a part belongs to the first file whose modules need it.
- * Node's time to load a file grows with its size, even if its code is cached. Frequent commands load only the first two.
+ * Node's time to load a file grows with its size, even if its code is cached. Frequent commands load the first two.
  */
 const FILES = [
   { name: "cli-main", modules: [`${CLI}/main.ts`, `${CLI}/project/read-ahead.ts`] },
@@ -32,8 +17,16 @@ const FILES = [
       "app.ts",
       "daemon/ensure-daemon.ts",
       "control/create-control-access.ts",
+      "commands/data/ls.ts",
+      "commands/data/describe.ts",
+      "commands/data/columns.ts",
+      "commands/data/rows.ts",
+      "commands/data/get.ts",
+      "commands/data/count.ts",
+      "commands/root/whoami.ts",
+      "commands/schema/diff.ts",
       "commands/schema/local-schema.ts",
-      ...Object.values(FREQUENT).map((file) => `commands/${file}`),
+      "commands/schema/update.ts",
     ].map((file) => `${CLI}/${file}`),
   },
   { name: "cli-more", modules: [] },
@@ -81,15 +74,13 @@ export async function bundleIntoFiles(target, { root, entry, files, banner, supp
     const functions = [];
     for (const part of parts) {
       const { code } = await esbuild.transform(texts.get(part), form);
-      const body = `function(require,exports,module){${nameParts(code, names)}}`;
-      // parentheses: V8 compiles the function with the file, and caches it too. Each frequent command has a cache of its
-      // own, which is shorter without the parts of others.
-      functions.push(at === files.length - 1 ? `(${body})` : body);
+      // parentheses: V8 then compiles the function with the file, and caches it too
+      functions.push(`(function(require,exports,module){${nameParts(code, names)}})`);
     }
     const list = `[${functions.join(",\n")}]`;
     const start = names.get(`${basename(entry, ".ts")}.js`);
     const text = at === 0 ? loaderOf(files[0].name, list, start) : `module.exports=${list};`;
-    replaceFile(join(target, `${files[at].name}.js`), withDigest(`${banner.js}\n${text}\n`));
+    replaceFile(join(target, `${files[at].name}.js`), `${banner.js}\n${text}\n`);
   }
 }
 
@@ -142,5 +133,7 @@ function nameParts(code, names) {
 /** A file is replaced when it is complete: a command that starts meanwhile reads the previous one. */
 function replaceFile(file, text) {
   writeFileSync(`${file}.${process.pid}.new`, text);
+  // made from the previous file
+  rmSync(file.replace(/\.js$/, ".compiled"), { force: true });
   renameSync(`${file}.${process.pid}.new`, file);
 }

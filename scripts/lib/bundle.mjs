@@ -1,10 +1,9 @@
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundleCommand, FREQUENT_COMMANDS } from "./bundle-command.mjs";
-import { keepPodCompiled, keepStartCompiled } from "./keep-compiled.mjs";
+import { bundleCommand } from "./bundle-command.mjs";
+import { keepCommandCompiled, keepPodCompiled, keepStartCompiled } from "./keep-compiled.mjs";
 import { ROOT } from "./paths.mjs";
-import { withDigest } from "./with-digest.mjs";
 
 const VERSION = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")).version;
 /** Only these files of swagger-ui are served; the others are for different ways to embed it. */
@@ -111,14 +110,12 @@ export async function bundle(target, buildId) {
   for (const program of PROGRAMS) await bundleProgram(target, { ...program, build_id: buildId });
   await bundleCommand(target, optionsOf({ minify: true, build_id: buildId }));
   const door = readFileSync(join(ROOT, "scripts", "packaging", "cli-door.cjs"), "utf8");
-  writeFileSync(
-    join(target, "cli.js"),
-    door.replaceAll("@VERSION@", VERSION).replace("@FREQUENT@", FREQUENT_COMMANDS.join(",")),
-  );
+  writeFileSync(join(target, "cli.js"), door.replace("@VERSION@", VERSION));
   for (const name of DOORS) writeDoor(target, name);
   cpSync(join(ROOT, "scripts", "packaging", "read-compiled.cjs"), join(target, "read-compiled.cjs"));
   writeFileSync(join(target, "package.json"), '{ "type": "commonjs" }\n');
   for (const [name, source] of Object.entries(MIGRATIONS)) copyFolder(join(ROOT, source), join(target, name));
+  keepCommandCompiled(join(target, "cli-main.js"));
   keepPodCompiled(join(target, "pod-program.js"));
   for (const name of ["server", "gateway"]) keepStartCompiled(join(target, `${name}-program.js`));
   copySwagger(join(target, "swagger-ui"));
@@ -146,18 +143,16 @@ async function bundleProgram(target, program) {
   const { build } = await import("esbuild");
   // Written to a sibling and renamed, so that a daemon that starts meanwhile never reads an incomplete file.
   const written = join(target, `${name}.js.${process.pid}.new`);
-  const { outputFiles } = await build({
+  await build({
     ...optionsOf({ minify, build_id: buildId }),
     absWorkingDir: ROOT,
     entryPoints: [entry],
-    outfile: join(target, `${name}.js`),
-    write: false,
+    outfile: written,
     format: "cjs",
     keepNames: keeps_names,
     external,
     plugins: [APART, NODE_ONLY, leftOut(left_out)],
   });
-  writeFileSync(written, withDigest(outputFiles[0].text));
   // made from the previous bundle
   rmSync(join(target, `${name}.compiled`), { force: true });
   renameSync(written, join(target, `${name}.js`));

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ROOT } from "./paths.mjs";
@@ -37,6 +37,32 @@ export function keepStartCompiled(bundle) {
     if (!`${stdout}${stderr}`.includes("SERVICE_ROLES")) throw new Error(`The program did not start: ${stderr}`);
   } finally {
     rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/**
+ * The same of what the command loads to print its settings, then to answer that a project has no such file: only the
+ * first one loads `cli-more.js`, and the second one's code of the other files is kept.
+ */
+export function keepCommandCompiled(bundle) {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-build-"));
+  try {
+    writeFileSync(join(folder, "service.toml"), "[service]\n");
+    const program = join(ROOT, "scripts", "packaging", "keep-compiled.cjs");
+    const env = { PATH: process.env.PATH, SERVICE_HOME: join(folder, "home") };
+    const run = (...words) => {
+      const { stderr, stdout } = capture(process.execPath, [program, bundle, ...words], { cwd: folder, env });
+      return `${stdout}${stderr}`;
+    };
+    for (const [words, answer] of [
+      [["config", "--json"], env.SERVICE_HOME],
+      [["schema", "update", "none.py", "main"], "none.py"],
+    ]) {
+      const printed = run(...words);
+      if (!printed.includes(answer)) throw new Error(`The command did not start: ${printed}`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 

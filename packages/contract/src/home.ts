@@ -42,8 +42,6 @@ export const HOME_PATHS = {
   digests: "digests",
   /** Cached facts about interpreters. */
   pythons: "pythons",
-  /** The command's compiled code, which it makes again when it is missing (scripts/packaging/cli-door.cjs). */
-  cache: "cache",
 } as const;
 
 /** The daemon's data in a home, by name. Excludes settings, sign-ins and the hosted service of a home. */
