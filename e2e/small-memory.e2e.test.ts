@@ -11,7 +11,7 @@ import { expectExit, expectProblem, makeProject, writeFile } from "./support/ser
 
 const SMALL = "cloud://acme:small";
 const DOCS = `${SMALL}/docs`;
-/** A whole file is many times what fits; `npm run test:faults` has more. */
+/** Of each file. `npm run test:faults` has more. */
 const ROWS = process.env.APPDB_FAULTS === "long" ? 100 : 40;
 const CELL = 600_000;
 
