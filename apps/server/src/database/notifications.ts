@@ -96,10 +96,12 @@ interface Ears {
 
 async function open(options: pg.PoolConfig, ears: Ears): Promise<pg.Client> {
   const client = new pg.Client({ ...options, keepAlive: true, application_name: "appdb notifications" });
-  let isLost = false;
+  let isOpen = false;
+  let failure: unknown;
   const lost = (error: unknown) => {
-    if (isLost) return;
-    isLost = true;
+    failure ??= error;
+    if (!isOpen) return;
+    isOpen = false;
     clearInterval(pulse);
     ears.lost(error);
   };
@@ -109,16 +111,17 @@ async function open(options: pg.PoolConfig, ears: Ears): Promise<pg.Client> {
   }, SILENCE_MS);
   pulse.unref();
   client.on("notification", ({ channel, payload }) => ears.heard(channel, payload ?? ""));
+  // before it connects: PostgreSQL may end a connection with its first answer, and an error that no one hears ends the process
+  client.on("error", lost);
+  client.on("end", () => lost(new Error("The connection has ended.")));
   try {
     await client.connect();
-    client.on("error", lost);
-    client.on("end", () => lost(new Error("The connection has ended.")));
     for (const channel of CHANNELS) await client.query(`listen ${channel}`);
+    if (failure !== undefined) throw failure;
+    isOpen = true;
     return client;
   } catch (error) {
     clearInterval(pulse);
-    isLost = true;
-    client.on("error", () => undefined);
     client.end().catch(() => undefined);
     throw error;
   }
