@@ -80,6 +80,7 @@ export function TablePage() {
               database={database}
               table={table.data}
               filter={filter}
+              is_counting={filter.where !== undefined && counted.isPending}
               is_writable={isWritable && hasKey}
               onSort={(orderBy) => change({ order_by: orderBy })}
               actions={

@@ -15,6 +15,9 @@ interface RowsTableProps {
   readonly database: Database;
   readonly table: DataTable;
   readonly filter: RowFilter;
+  /** Whether the condition's rows are still being counted. Until then a problem of the rows may be one of the condition,
+   *  which is shown at its field. */
+  readonly is_counting: boolean;
   /** Whether rows can be selected, changed and deleted. */
   readonly is_writable: boolean;
   /** Actions on the rows, next to the page navigation. */
@@ -23,7 +26,8 @@ interface RowsTableProps {
 }
 
 /** The rows of a table by pages. Each row opens in full. */
-export function RowsTable({ database, table, filter, is_writable: isWritable, actions, onSort }: RowsTableProps) {
+export function RowsTable(props: RowsTableProps) {
+  const { database, table, filter, is_counting: isCounting, is_writable: isWritable, actions, onSort } = props;
   /** Each page's cursor, and the rows before it. The first page has no cursor. Page sizes vary. */
   const [begun, setBegun] = useState<readonly { readonly cursor: string; readonly behind: number }[]>([]);
   const [opened, setOpened] = useState<ExactObject | undefined>(undefined);
@@ -31,7 +35,8 @@ export function RowsTable({ database, table, filter, is_writable: isWritable, ac
   const [deleting, setDeleting] = useState<readonly ExactObject[]>([]);
   const [deleted, setDeleted] = useState<number | undefined>(undefined);
   const read = useRows(database, table.path, { cursor: begun.at(-1)?.cursor, filter });
-  const { page, error, is_loading: isLoading, again } = read;
+  const { page, is_loading: isLoading, again } = read;
+  const error = isCounting ? null : read.error;
   const first = (begun.at(-1)?.behind ?? 0) + 1;
   const next = page?.next ?? null;
   return (
