@@ -143,8 +143,10 @@ function signalIfRunning(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** Prints its process id, beats every 50 ms, and stops with status 0. */
-const BEAT = `trap "exit 0" TERM; echo 0 >$KEEPER_HEARTBEAT_FILE; echo $$; n=0; while [ $n -lt 400 ]; do n=$((n + 1)); echo $n >$KEEPER_HEARTBEAT_FILE; sleep 0.05; done`;
+/** Prints its process id, beats every 50 ms, and stops with status 0. A test may stop it at any moment, so the file always
+ *  has a number: an empty file counts as one of a server that cannot write. */
+const BEAT = `beat() { echo $1 >$KEEPER_HEARTBEAT_FILE.new; mv $KEEPER_HEARTBEAT_FILE.new $KEEPER_HEARTBEAT_FILE; }
+trap "exit 0" TERM; beat 0; echo $$; n=0; while [ $n -lt 400 ]; do n=$((n + 1)); beat $n; sleep 0.05; done`;
 
 test("a hanging server is killed and restarted; one without heartbeats is not", async () => {
   const { child, ended, nextPid } = keep(0, BEAT);
