@@ -389,7 +389,8 @@ test("a pod whose home is removed ends with all its processes", {
   await left.ready();
   const processes = left.processes();
   expect(processes.length).toBeGreaterThan(3);
-  rmSync(other.folder, { recursive: true, force: true });
+  // PostgreSQL makes files meanwhile
+  rmSync(other.folder, { recursive: true, force: true, maxRetries: 20 });
   // orderly, or after its timeout when PostgreSQL's files are gone
   expect([0, 1]).toContain(await left.ended());
   await waitFor(() => processes.every((process) => !isProcessAlive(process)));
