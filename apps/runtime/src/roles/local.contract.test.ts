@@ -259,7 +259,8 @@ test("a daemon whose home was removed ends, and the next one works", {
   await serveExample(client, await tested.readApp("main"));
   const old = tested.readDaemonFile()?.pid ?? 0;
   const left = [processOf(await findService(client, "main/ingest")), tested.findPostgres()];
-  rmSync(tested.home, { recursive: true, force: true });
+  // its PostgreSQL makes files meanwhile
+  rmSync(tested.home, { recursive: true, force: true, maxRetries: 20 });
   const next = await tested.startDaemon();
   const served = await serveExample(next, await tested.readApp("main"));
   await waitFor(
