@@ -141,7 +141,7 @@ test("local and hosted targets give the same answers", async () => {
   }
   for (const [at, step] of here.entries()) expect(there[at]).toEqual(step);
   expect(there.length).toBe(here.length);
-}, 300_000);
+}, 600_000);
 
 /** `bring` updates the target to the current files. */
 async function journey(
