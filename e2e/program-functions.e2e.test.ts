@@ -76,7 +76,7 @@ test("Ctrl-C says how to see and cancel a fill, which continues without its prog
   writeFile(project, "fill.seen", "");
   // the program may not know its job yet
   expect(await said).toMatch(
-    /add columns main\/docs was not cancelled and (may continue|continues) in the database\.\nCheck its progress, or cancel it: cli jobs list main --all; cli jobs cancel main \S+\n/,
+    /add columns main\/docs was not cancelled and (may continue in the database\.\nFind its job and the command that cancels it: cli jobs list main --all|continues in the database\.\nCheck its progress, or cancel it: cli jobs list main --all; cli jobs cancel main \w+)\n/,
   );
   await eventually(async () => expect(await jobs()).toMatchObject([{ state: "done", rows_done: 50, errors: 0 }]), {
     timeout_ms: 120_000,

@@ -72,6 +72,8 @@ def test_the_same_change_again_has_the_rows_of_the_job_that_it_waited_for(server
     assert repr(add()) == "<filled 5 rows>"
     server.events = [done]
     assert repr(add()) == "<filled 0 rows>"
+    server.result({"count": "int"}, [[5]])
+    assert repr(docs.add_computed_column(more=upper(docs.title))) == "<filled 5 rows>"
 
 
 def test_an_interrupted_change_names_a_command_that_shows_its_job_in_any_state(capsys):
@@ -83,7 +85,7 @@ def test_an_interrupted_change_names_a_command_that_shows_its_job_in_any_state(c
         "Check its progress, or cancel it: cli jobs list main --all; cli jobs cancel main 01a2",
         "",
         "add columns main/docs was not cancelled and may continue in the database.",
-        "Check its progress, or cancel it: cli jobs list main --all; cli jobs cancel main <id>",
+        "Find its job and the command that cancels it: cli jobs list main --all",
     ]
 
 
@@ -117,6 +119,7 @@ def test_a_function_of_a_module_comes_with_its_code(server, docs, tmp_path, monk
     from client_udfs import shout
 
     server.events = [{"event": "done", "plan": {"tables": []}}]
+    server.result({"count": "int"}, [[0]])
     docs.add_computed_column(more=shout(docs.title))
     (body,) = server.bodies("/changes")
     (function,) = body["functions"]

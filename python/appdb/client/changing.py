@@ -155,7 +155,8 @@ def _add(table, columns, if_exists, on_error):
     if not any(column.value is not None for column in made):
         return writing.ColumnsAdded([column.name for column in made] if plan["tables"] else [])
     # Without changes, a job of the same change before may still have filled the columns: the call has waited for it.
-    is_filled = bool(plan["tables"] or failed)
+    # Only such a job makes the same call with if_exists="error" succeed without changes.
+    is_filled = bool(plan["tables"] or failed or if_exists_of(if_exists) == "error")
     return writing.UpdateStatus("filled", table.count() if is_filled else 0, sum(failed.values()))
 
 

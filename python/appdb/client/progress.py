@@ -39,10 +39,12 @@ def tell_that_it_continues(what, target, job):
 
     `job` is None if the database has not named one yet: the change may wait for another one, and then never begins.
     """
-    cancel = f"cli jobs cancel {target} {'<id>' if job is None else job}"
     verb = "may continue" if job is None else "continues"
     sys.stderr.write(f"\n{what} was not cancelled and {verb} in the database.\n")
-    sys.stderr.write(f"Check its progress, or cancel it: cli jobs list {target} --all; {cancel}\n")
+    if job is None:
+        sys.stderr.write(f"Find its job and the command that cancels it: cli jobs list {target} --all\n")
+    else:
+        sys.stderr.write(f"Check its progress, or cancel it: cli jobs list {target} --all; cli jobs cancel {target} {job}\n")
     sys.stderr.flush()
 
 

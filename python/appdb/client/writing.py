@@ -177,7 +177,13 @@ def recompute(table, columns, errors_only, cascade, on_error):
             )
     database = table.__appdb_database__
     body = {"columns": names, "cascade": cascade, "on_error": on_error, "errors_only": errors_only}
-    progress = Progress(f"recompute {table.path}")
+    progress, job = Progress(f"recompute {table.path}"), None
+
+    def at(line):
+        nonlocal job
+        job = line.get("job", job)
+        progress.at(line["rows_done"], line["rows_total"])
+
     if database.is_local:
         body = {"table": f"{database.target.database}/{table._path}", **body, "runtime": None}
         path = "//v1/recompute"
@@ -187,11 +193,11 @@ def recompute(table, columns, errors_only, cascade, on_error):
         done = database.connection.events(
             path,
             body,
-            lambda line: progress.at(line["rows_done"], line["rows_total"]),
+            at,
             fill_of("the recompute", database.target.text),
         )
     except KeyboardInterrupt:
-        tell_that_it_continues(f"recompute {table.path}", database.target.text, None)
+        tell_that_it_continues(f"recompute {table.path}", database.target.text, job)
         raise
     progress.end()
     return UpdateStatus("recomputed", done["result"]["rows_done"], done["result"]["errors"])

@@ -164,7 +164,11 @@ function alterColumn(
   ];
 }
 
-function columnChanges(column: CatalogColumn, to: ManifestColumn): readonly ColumnChange[] {
+/** What differs between a column and its declaration. */
+export function columnChanges(
+  column: Omit<CatalogColumn, "id" | "state">,
+  to: ManifestColumn,
+): readonly ColumnChange[] {
   const before = column.computed;
   const after = to.computed;
   const isOther =

@@ -31,6 +31,7 @@ import { describeFolderMove, moveFolder, refuseOpenJobs } from "./move-folder.ts
 import { planChange, queriesIn } from "./plan-change.ts";
 import { findStored, requireStored, type Stored } from "./read-declaration.ts";
 import { ofQuery, refuseImpossible, refuseOwned, refuseTablesOfOthers, refuseUnknown } from "./refuse-change.ts";
+import { asRepeated } from "./repeated-addition.ts";
 import { renameStored, setAside } from "./set-aside.ts";
 
 export interface ChangeRequest {
@@ -83,7 +84,7 @@ export async function changeTable(
     const catalog = await loadCatalog(sql);
     if (await isBeingUndone(sql, tablesPlannedAgainst(request, catalog))) return undefined;
     if (await deps.creations?.areEnding(sql, request.change)) return undefined;
-    return await run(sql, request, catalog, await listFolders(sql));
+    return await run(sql, await asRepeated(sql, request, catalog), catalog, await listFolders(sql));
   };
   if (request.dry_run) return await afterUndo(() => once(deps.sql), signal);
   const next_step = "End long transactions on the table, then make the change again.";

@@ -2,7 +2,18 @@ import type { ManifestColumn } from "@appdb/contract/manifest";
 import { type TableChange, tableChangeSchema } from "@appdb/contract/routes/table-changes";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { docs, useJobsBench } from "@appdb/testkit/jobs-bench";
-import { aColumn, aComputed, aManifest, anIndex, aTable, call, col, lit } from "@appdb/testkit/manifest-builder";
+import {
+  aColumn,
+  aComputed,
+  aFunction,
+  aManifest,
+  anIndex,
+  aTable,
+  call,
+  col,
+  lit,
+  udf,
+} from "@appdb/testkit/manifest-builder";
 import { createSilentLog } from "@appdb/testkit/silent-log";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { SqlPool } from "../ports.ts";
@@ -64,6 +75,52 @@ test.each(ways)("the same change of %s waits for the job that computes it", asyn
   }
   await bench.finish(first.jobs);
   expect((await add([after])).jobs).toEqual([]);
+});
+
+test("the same addition waits for its job, and is refused when the column is finished", async () => {
+  await open();
+  const { jobs } = await add([W], "error");
+  const again = await add([W], "error");
+  expect([again.plan.tables, again.jobs]).toEqual([[], jobs]);
+  await bench.finish(jobs);
+  await expect(add([W], "error")).rejects.toMatchObject({ code: "column_exists" });
+});
+
+test("another column of the same name is refused while the first is still computed", async () => {
+  await open();
+  const { jobs } = await add([W], "error");
+  const commented = { ...W, comment: "letters" };
+  const stored = aColumn("w", "int", { nullable: true });
+  for (const other of [[MORE], [AS_TEXT], [commented], [stored], [W, aComputed("third", length)]]) {
+    await expect(add(other, "error")).rejects.toMatchObject({ code: "column_exists", meta: { column: "w" } });
+  }
+  const planned = { ...requestOf({ change: "add_columns", table: "docs", columns: [W] }), dry_run: true };
+  expect(await changeTable(deps(), planned)).toMatchObject({ plan: { tables: [] }, jobs: [] });
+  await bench.finish(jobs);
+});
+
+test("a column by a function with other code is refused while the first is still computed", async () => {
+  await open();
+  const called = aComputed("w", udf("app:count", "int", col("title", "string")));
+  const withCode = async (digest: string) => {
+    const asked = requestOf({ change: "add_columns", table: "docs", columns: [called] });
+    return await changeTable(deps(), { ...asked, functions: [aFunction("app:count", "int", { digest })] });
+  };
+  const { jobs } = await withCode("a");
+  expect((await withCode("a")).jobs).toEqual(jobs);
+  await expect(withCode("b")).rejects.toMatchObject({ code: "column_exists" });
+});
+
+test("a view waits for its own column that is still computed", async () => {
+  await open();
+  const made = await change({ change: "create_table", table: "many", definition: definition(), if_exists: "error" });
+  await bench.finish(made.jobs);
+  const asked = { change: "add_columns", table: "many", columns: [W] };
+  const { jobs } = await change(asked);
+  expect(jobs).toHaveLength(1);
+  expect((await change(asked)).jobs).toEqual(jobs);
+  await expect(change({ ...asked, columns: [MORE] })).rejects.toMatchObject({ code: "column_exists" });
+  await bench.finish(jobs);
 });
 
 test.each(ways)(

@@ -45,11 +45,24 @@ export async function jobsOfSameChange(
   catalog: Catalog,
   plan: SchemaPlan,
 ): Promise<readonly string[]> {
-  if (asked.dry_run) return [];
+  return asked.dry_run ? [] : await openJobs(sql, asked, catalog, plan.tables);
+}
+
+/** The open jobs that compute the columns of a change which finds all of them. */
+export async function openJobsOf(sql: SqlConnection, asked: Asked, catalog: Catalog): Promise<readonly string[]> {
+  return await openJobs(sql, asked, catalog, []);
+}
+
+async function openJobs(
+  sql: SqlConnection,
+  asked: Asked,
+  catalog: Catalog,
+  planned: SchemaPlan["tables"],
+): Promise<readonly string[]> {
   const columnIds: number[] = [];
   const indexIds: number[] = [];
   for (const stored of storedOf(asked, catalog)) {
-    const names = namesIn(asked, stored, plan);
+    const names = namesIn(asked, stored, planned);
     columnIds.push(...columnsNamed(stored, names).flatMap((column) => withShadow(stored.table, column)));
     if (names !== null) continue;
     indexIds.push(...stored.table.indexes.flatMap(({ id, state }) => (state === "building" ? [id] : [])));
@@ -77,10 +90,14 @@ function storedOf({ change, database }: Pick<Asked, "change" | "database">, cata
 }
 
 /** The declared columns that a plan leaves as they are; null for all of the table with its indexes. */
-function namesIn({ change, database }: Asked, { table, view }: Stored, plan: SchemaPlan): readonly string[] | null {
+function namesIn(
+  { change, database }: Asked,
+  { table, view }: Stored,
+  planned: SchemaPlan["tables"],
+): readonly string[] | null {
   const { folder, name } = view ?? table;
   const path = `${folder === "public" ? database : `${database}/${folder}`}/${name}`;
-  const ops = plan.tables.filter((one) => one.path === path).flatMap((one) => one.ops);
+  const ops = planned.filter((one) => one.path === path).flatMap((one) => one.ops);
   const of = changedTables(change).findIndex((text) => `${database}/${text}` === path);
   if (change.change !== "add_columns" && ops.length === 0) return null;
   if (change.change !== "add_columns" && change.change !== "update_tables") return [];

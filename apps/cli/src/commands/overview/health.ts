@@ -11,7 +11,7 @@ import { formatBytes } from "../../output/sizes.ts";
 import { takeAll } from "../account.ts";
 import { openData } from "../data/data-target.ts";
 import { OPTIONAL_TARGET } from "../parameters.ts";
-import { diskCheck, isNoAnswer } from "./home-disk.ts";
+import { diskCheck, isNoAnswer, unwritableHome } from "./home-disk.ts";
 import { hostedDatabaseCheck, hostedServiceCheck, localServiceCheck } from "./service-checks.ts";
 
 interface Health {
@@ -52,6 +52,11 @@ async function checkLocal(ctx: Context, target: Target | undefined): Promise<Mac
   const [found, space] = await Promise.all([findOrHung(ctx), ctx.readDisk(home)]);
   const disk = space === undefined ? [] : [diskCheck(space, home)];
   if (found === undefined) {
+    const refused = await unwritableHome(home);
+    if (refused !== undefined) {
+      const detail = `does not run. ${refused.message}`;
+      return [{ name: "daemon", ok: false, detail, hint: refused.hint ?? null }, ...disk];
+    }
     return [{ name: "daemon", ok: false, detail: "does not run", hint: "Start it: cli daemon start" }, ...disk];
   }
   if (found instanceof AppError)

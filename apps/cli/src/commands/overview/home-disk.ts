@@ -1,4 +1,6 @@
+import { access, constants } from "node:fs/promises";
 import { AppError, type ErrorCode } from "@appdb/contract/errors";
+import { homeError } from "@appdb/contract/home-error";
 import type { DiskSpace } from "@appdb/system/files/disk-space";
 import type { MachineCheck } from "../../context.ts";
 import { formatBytes } from "../../output/sizes.ts";
@@ -25,4 +27,14 @@ export function diskCheck(space: DiskSpace, home: string): MachineCheck {
     detail: describeDisk(space),
     hint: space.level === "enough" ? null : hint,
   };
+}
+
+/** Why no daemon can start in a home; undefined if it can be written, or does not exist yet. */
+export async function unwritableHome(home: string): Promise<AppError | undefined> {
+  try {
+    await access(home, constants.W_OK);
+    return undefined;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "ENOENT" ? undefined : homeError(home, error);
+  }
 }

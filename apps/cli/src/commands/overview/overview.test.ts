@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
 import { dataTable } from "@appdb/contract/testing/tables";
 import { VERSION } from "@appdb/contract/version";
@@ -96,6 +97,15 @@ test("health names failed services and fails", async () => {
   expect(await runCli("health other", { client: CLIENT })).toMatchObject({ exit: 0 });
   expect((await runCli("health nope", { client: CLIENT })).stdout).toContain("nope does not exist");
   expect((await runCli("health", { has_daemon: false })).stdout).toContain("Start it: cli daemon start");
+});
+
+test("health names a home that cannot be written instead of a start that fails", async () => {
+  const home = join(import.meta.filename, "home");
+  const { exit, stdout } = await runCli("health", { ...withEnv({}, { home }), has_daemon: false });
+  expect(exit).toBe(1);
+  expect(stdout).toContain(`The home folder ${home} cannot be written: a part of the path is a file.`);
+  expect(stdout).toContain("Set SERVICE_HOME to a folder that you own.");
+  expect(stdout).not.toContain("cli daemon start");
 });
 
 test("health and daemon status name why PostgreSQL cannot be started, and what to do", async () => {
