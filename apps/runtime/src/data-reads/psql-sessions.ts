@@ -4,6 +4,7 @@ import { appError } from "@appdb/contract/errors";
 import * as limits from "@appdb/contract/routes/psql";
 import { KeyedMutex } from "@appdb/engine/batching/keyed-mutex";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
+import { SESSION_PREFIX } from "@appdb/engine/catalog/reader-connections";
 import { requireFolder } from "@appdb/engine/catalog/require-folder";
 import { letRoleWrite } from "@appdb/engine/data-queries/psql-writes";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
@@ -17,7 +18,6 @@ import {
   endLongTransactions,
   ensureSessionGroup,
   ensureWriterRole,
-  SESSION_PREFIX,
   writerName,
 } from "@appdb/postgres/cluster/session-role";
 import { type BlockLimits, PsqlBlockGuard } from "./psql-block-guard.ts";
@@ -29,7 +29,7 @@ const PASSWORD_BYTES = 32;
 const ID_BYTES = 16;
 const WATCH_MS = 10_000;
 /** `running_ms` is the time that a statement has at the beginning of a session, and that of `cli query`. */
-const BLOCK_LIMITS: BlockLimits = { blocking_ms: 3_000, running_ms: 30_000, begun_ms: 2_000 };
+const BLOCK_LIMITS: BlockLimits = { blocking_ms: 3_000, running_ms: 30_000 };
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 

@@ -1,6 +1,7 @@
 import { toProblem } from "@appdb/contract/errors";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { VERSION } from "@appdb/contract/version";
+import { SERVICE_CONNECTIONS } from "@appdb/engine/catalog/reader-connections";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner } from "@appdb/engine/handler-ports";
@@ -11,7 +12,6 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createFileSpool } from "@appdb/system/files/file-spool";
 import { openTracer } from "@appdb/system/traces/open-tracer";
 import { collectHourly } from "../databases/collect-hourly.ts";
-import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { LazyHandlers, LazyWorkers } from "../databases/lazy-workers.ts";
 import { logOutagesOnce } from "../http/log-outages.ts";
 import { countForms, limitWholeBodies } from "../http/whole-bodies.ts";

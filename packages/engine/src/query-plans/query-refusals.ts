@@ -1,6 +1,7 @@
 import { AppError, appError, type ErrorCode } from "@appdb/contract/errors";
 import { cellErrorCode, describeUdfError, missingHint, storeFailure } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
+import { endedByChange, isEndedByChange } from "../sql/ended-by-change.ts";
 import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts";
 
 /** Converts PostgreSQL's refusal of a query into an error for the caller. Errors that no caller can fix stay the
@@ -11,6 +12,7 @@ export function explainQueryRefusal(query: string, limits: QueryLimits, error: u
   if (error instanceof AppError && error.code === "commit_unknown") return connectionLost(error);
   if (!(error instanceof SqlError)) return error;
   const { sqlstate } = error;
+  if (isEndedByChange(error, signal)) return endedByChange(error);
   if (sqlstate === "57014") {
     if (!signal?.aborted) return timedOut(query, limits, error);
     return appError("interrupted", { detail: "The client disconnected; its statement was cancelled.", cause: error });
