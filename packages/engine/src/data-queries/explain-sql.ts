@@ -1,7 +1,7 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import { limitVariable } from "@appdb/contract/service-limits";
+import { endedByChange, isEndedByChange } from "../catalog/ended-by-change.ts";
 import { ResultTooLarge, SqlError } from "../ports.ts";
-import { endedByChange, isEndedByChange } from "../sql/ended-by-change.ts";
 
 /** First words of statements that only read. */
 const READS = ["select", "with", "values", "table"];

@@ -1,7 +1,7 @@
 import { AppError, appError, type ErrorCode } from "@appdb/contract/errors";
+import { endedByChange, isEndedByChange } from "../catalog/ended-by-change.ts";
 import { cellErrorCode, describeUdfError, missingHint, storeFailure } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
-import { endedByChange, isEndedByChange } from "../sql/ended-by-change.ts";
 import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts";
 
 /** Converts PostgreSQL's refusal of a query into an error for the caller. Errors that no caller can fix stay the

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { SqlError } from "../ports.ts";
+import { READ_LIMITS } from "./waiting-change.ts";
 
 /** PostgreSQL's text for a statement that another connection cancelled. That of the time limit is another one. */
 const BY_OTHERS = /due to user request/;
@@ -11,8 +12,7 @@ export function isEndedByChange({ message, sqlstate }: SqlError, signal?: AbortS
 
 export function endedByChange(cause: SqlError): Error {
   return appError("schema_changed", {
-    detail:
-      "A change of a table waits for this read, which began after it or has run for its whole time. The read ended.",
+    detail: `A change of a table waited for this read, and ended it. The read began after the change, or ran for ${READ_LIMITS.read_ms / 1000} seconds.`,
     hint: "Read again when the change is done.",
     cause,
   });
