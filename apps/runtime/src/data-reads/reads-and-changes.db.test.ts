@@ -104,7 +104,7 @@ test("a read that began before a change ends at its limit, and its reader learns
   });
 });
 
-test("a client of psql learns why a change ended its statement, and goes on", async () => {
+test("a client of psql learns why a change ended its statement, and can send others", async () => {
   await using open = await openSession();
   await using tunnel = await openTunnel(open.session);
   const read = tunnel.query({ text: LONG_READ });
