@@ -3,6 +3,7 @@ import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { PROGRAMS_FOLDER } from "@appdb/contract/program-code";
 import { PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
+import { limitsOfPod } from "@appdb/contract/service-limits";
 import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
 import { SERVICE_CONNECTIONS } from "@appdb/engine/catalog/reader-connections";
 import { readLimitedUse, readMediaUse } from "@appdb/engine/media/media-objects";
@@ -212,7 +213,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     sql,
     clock: steady,
     log,
-    limits,
+    limits: limitsOfPod(limits, spec.resources.memory_mb),
     runtimes,
     plain_runtime: runtimes.of(null),
     programs: programs.code,

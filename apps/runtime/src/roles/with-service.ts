@@ -1,4 +1,5 @@
 import { toProblem } from "@appdb/contract/errors";
+import { type BodyLimit, limitsOfPod } from "@appdb/contract/service-limits";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { VERSION } from "@appdb/contract/version";
 import { SERVICE_CONNECTIONS } from "@appdb/engine/catalog/reader-connections";
@@ -111,7 +112,7 @@ export async function withService(
       ...mediaDeps(media),
       ...(media === undefined ? {} : { forms: countForms(media.forms, bodies) }),
     },
-    { manifest, target, services, limits: spec.limits },
+    { manifest, target, services, limits: limitsOf(spec) },
   );
   if (!endpoints.uses_python) await workers.end();
   using _collecting = collectHourly(endpoints, log);
@@ -128,6 +129,10 @@ export async function withService(
     stopJobs: () => background.stop(),
     abandonFiles: async () => await media?.abandon(),
   });
+}
+
+function limitsOf({ limits, memory_mb: memoryMb }: WorkingSpec): WorkingSpec["limits"] & BodyLimit {
+  return memoryMb === undefined ? limits : limitsOfPod(limits, memoryMb);
 }
 
 /**
