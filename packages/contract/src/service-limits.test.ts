@@ -1,5 +1,13 @@
 import { describe, expect, test } from "vitest";
-import { limitSettings, limitVariable, listLimits, readServiceLimits, toServiceLimits } from "./service-limits.ts";
+import {
+  howToRaiseBodies,
+  limitSettings,
+  limitsOfPod,
+  limitVariable,
+  listLimits,
+  readServiceLimits,
+  toServiceLimits,
+} from "./service-limits.ts";
 import { DEFAULT_LIMITS } from "./service-spec.ts";
 
 describe("the limits of a service", () => {
@@ -35,4 +43,19 @@ test("lists limits in force with their variables and defaults", () => {
   const listed = listLimits({ ...DEFAULT_LIMITS, workers: 4 });
   expect(listed).toContainEqual({ name: "workers", value: 4, setting: "SERVICE_WORKERS", default: 1 });
   expect(listed).toContainEqual({ name: "connections", value: 6, setting: null, default: 6 });
+});
+
+describe("a limit of bodies is raised", () => {
+  const limits = { body_bytes: 16 * 1024 ** 2 };
+
+  test("by the variable of this machine", () => {
+    expect(howToRaiseBodies(limits)).toBe("raise SERVICE_BODY_BYTES");
+  });
+
+  test("by the server's setting in a pod with enough memory, otherwise by its memory", () => {
+    expect(howToRaiseBodies(limitsOfPod(limits, 1_024))).toBe("raise SERVICE_MAX_BODY_MB of the server");
+    const ofSmall = { body_bytes: 8 * 1024 ** 2 };
+    expect(limitsOfPod(ofSmall, 256)).toMatchObject(ofSmall);
+    expect(howToRaiseBodies(limitsOfPod(ofSmall, 256))).toBe("raise memory_mb of the database");
+  });
 });

@@ -33,6 +33,30 @@ export function limitVariable(name: Name): string {
   return VARIABLES.find(([limit]) => limit === name)?.[1] ?? name;
 }
 
+/** The maximum share of a pod's memory for one body. A row is in memory several times while it is stored. */
+export const BODY_SHARE = 1 / 32;
+const BYTES_PER_MB = 1024 * 1024;
+
+/** The limit of bodies, with how to raise it, for hints. Default: by the variable of this machine. */
+export interface BodyLimit {
+  readonly body_bytes: number;
+  readonly raise_bodies?: string;
+}
+
+/** How to raise a limit of bodies: `raise SERVICE_BODY_BYTES`. */
+export function howToRaiseBodies({ raise_bodies: raise }: BodyLimit): string {
+  return raise ?? `raise ${limitVariable("body_bytes")}`;
+}
+
+/** The limits of a pod. Its server has another setting for bodies, and a small pod a share of its memory. */
+export function limitsOfPod<Limits extends BodyLimit>(limits: Limits, memoryMb: number): Limits & BodyLimit {
+  const isSmall = limits.body_bytes >= Math.floor(memoryMb * BYTES_PER_MB * BODY_SHARE);
+  return {
+    ...limits,
+    raise_bodies: isSmall ? "raise memory_mb of the database" : "raise SERVICE_MAX_BODY_MB of the server",
+  };
+}
+
 /** A limit of services. */
 export const limitSchema = z.strictObject({
   name: z.string(),

@@ -50,7 +50,7 @@ export function psqlHandlers<Params>(log: Logger, open: (params: Params) => Prom
     psqlRead: (call: Opening<Params>) => openSession(call, false),
     psqlWrite: (call: Opening<Params>) => openSession(call, true),
     psqlConnect: async ({ params, reply, request: { id, raw: up } }: Connecting<Params>): Promise<void> => {
-      const { guard, socket } = await (await open(params)).connect(params.session);
+      const { answers, guard, socket } = await (await open(params)).connect(params.session);
       reply.hijack();
       const down = reply.raw;
       down.writeHead(200, { ...headersOf(reply), "content-type": "application/octet-stream" });
@@ -61,7 +61,7 @@ export function psqlHandlers<Params>(log: Logger, open: (params: Params) => Prom
         down.end(response);
       });
       // either side may end both, at any time
-      const ways = [pipeline(up, guard, socket), pipeline(socket, down)];
+      const ways = [pipeline(up, guard, socket), pipeline(socket, answers, down)];
       for (const way of ways) way.catch((error: unknown) => log.debug({ err: error, req: id }, "a tunnel was cut"));
       await Promise.allSettled(ways);
       socket.destroy();

@@ -3,7 +3,9 @@ import { MEDIA_FOLDERS } from "@appdb/contract/media-place";
 import type { DatabasePodSpec } from "@appdb/contract/pod-spec";
 import { PROGRAMS_FOLDER } from "@appdb/contract/program-code";
 import { PROGRAM_LIMITS } from "@appdb/contract/routes/programs";
+import { limitsOfPod } from "@appdb/contract/service-limits";
 import { ensureCatalog, type Migration, upgradeCatalog } from "@appdb/engine/catalog/ensure-catalog";
+import { SERVICE_CONNECTIONS } from "@appdb/engine/catalog/reader-connections";
 import { readLimitedUse, readMediaUse } from "@appdb/engine/media/media-objects";
 import type { Clock, Logger, SqlPool } from "@appdb/engine/ports";
 import { PAGE_BYTES } from "@appdb/engine/queries/list-rows";
@@ -27,7 +29,7 @@ import { QueryWorkers } from "../data-reads/query-workers.ts";
 import { maxRowBytes } from "../data-reads/row-bytes.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
 import { TableWrites } from "../data-writes/table-writes.ts";
-import { POD_CONNECTIONS, SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
+import { POD_CONNECTIONS } from "../databases/connection-names.ts";
 import { DatabaseUse } from "../databases/database-use.ts";
 import { type CreateFillRunner, createFillRunner } from "../databases/fill-runner.ts";
 import { OpenDatabases } from "../databases/open-databases.ts";
@@ -211,7 +213,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     sql,
     clock: steady,
     log,
-    limits,
+    limits: limitsOfPod(limits, spec.resources.memory_mb),
     runtimes,
     plain_runtime: runtimes.of(null),
     programs: programs.code,

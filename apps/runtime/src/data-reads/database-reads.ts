@@ -3,6 +3,7 @@ import { appError } from "@appdb/contract/errors";
 import { isProgramFunction } from "@appdb/contract/program-code";
 import type { queryRequestSchema } from "@appdb/contract/routes/data-queries";
 import { readDefinitions } from "@appdb/engine/catalog/load-catalog";
+import { READS } from "@appdb/engine/catalog/reader-connections";
 import { type DataQueryInput, MAX_READS, runDataQuery } from "@appdb/engine/data-queries/run-query";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { type QueryLimits, RowsInFlight } from "@appdb/engine/sql/query-limits";
@@ -101,7 +102,7 @@ export class DatabaseReads implements AsyncDisposable {
       idle_timeout_ms: IDLE_CONNECTION_MS,
       max_row_bytes: this.#deps.max_row_bytes,
       kills_lost: isOwn,
-      application_name: applicationName,
+      application_name: `${applicationName}${READS}`,
       log,
     });
     return this.#pool;

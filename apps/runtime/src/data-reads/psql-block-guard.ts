@@ -18,11 +18,9 @@ const STATEMENT_MS = 10_000;
 export interface BlockLimits {
   /** A transaction may make others wait for so long. */
   readonly blocking_ms: number;
-  /** While it runs a statement, a transaction may make changes of the schema wait until it is so old. */
+  /** While it runs a statement, a transaction may make changes of the schema wait until it is so old. Changes cancel
+   *  such statements themselves (`WaitingChange`), so that only one that does not end gets here. */
   readonly running_ms: number;
-  /** One that begins while a change waits may make changes wait for so long only. Less than a change's long wait for its
-   *  lock (`LONG_LOCK_TIMEOUT_MS`), which such statements then cannot outlast, however many there are. */
-  readonly begun_ms: number;
 }
 
 export interface PsqlBlockGuardDeps {
@@ -46,8 +44,6 @@ interface Seen {
 export class PsqlBlockGuard {
   readonly #deps: PsqlBlockGuardDeps;
   #watching: AbortController | undefined;
-  /** When transactions made changes wait, first and last, without a pause longer than those of changes. */
-  #changesWait: Seen | undefined;
 
   constructor(deps: PsqlBlockGuardDeps) {
     this.#deps = deps;
@@ -63,7 +59,6 @@ export class PsqlBlockGuard {
   stop(): void {
     this.#watching?.abort();
     this.#watching = undefined;
-    this.#changesWait = undefined;
   }
 
   async #watch(dsn: string, signal: AbortSignal): Promise<void> {
@@ -91,18 +86,15 @@ export class PsqlBlockGuard {
     const found = await findBlockingTransactions(sql, database);
     const now = performance.now();
     const ending: BlockingTransaction[] = [];
-    this.#noticeChanges(found, now);
     for (const one of found) {
-      const isNew = this.#changesWait !== undefined && now - one.age_ms > this.#changesWait.first_at;
-      if (mayBlock(one, limits) && !isNew) {
+      if (mayBlock(one, limits)) {
         seen.delete(one.id);
         continue;
       }
       const known = seen.get(one.id) ?? { first_at: now, last_at: now };
       seen.set(one.id, known);
       known.last_at = now;
-      const mostMs = one.blocks_changes_only && isNew ? limits.begun_ms : limits.blocking_ms;
-      if (now - known.first_at < mostMs) continue;
+      if (now - known.first_at < limits.blocking_ms) continue;
       // one that is slow to end is ended again
       known.first_at = now;
       ending.push(one);
@@ -114,13 +106,6 @@ export class PsqlBlockGuard {
       log.info({ user: one.user }, "a connection that others waited for was ended");
     }
     for (const [id, { last_at: at }] of seen) if (now - at > FORGET_MS) seen.delete(id);
-  }
-
-  #noticeChanges(found: readonly BlockingTransaction[], now: number): void {
-    if (this.#changesWait !== undefined && now - this.#changesWait.last_at > FORGET_MS) this.#changesWait = undefined;
-    if (!found.some((one) => one.blocks_changes_only)) return;
-    this.#changesWait ??= { first_at: now, last_at: now };
-    this.#changesWait.last_at = now;
   }
 }
 

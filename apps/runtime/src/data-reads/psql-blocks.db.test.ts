@@ -130,24 +130,6 @@ test("reads that overlap do not hold a change of tables back", async () => {
   expect(all.map(({ session }) => session.ended.aborted)).toEqual([false, false, false]);
 });
 
-test("a read that begins while a change waits ends earlier than others", async () => {
-  await using old = await openSession(false, "", "o");
-  await using late = await openSession(false, "", "p");
-  const read = (open: Session) => open.run(LONG_READ, "set statement_timeout = 0").catch(() => undefined);
-  const areReading = (counts: readonly string[]) =>
-    eventually(async () => expect([await one(readsOf([old])), await one(readsOf([late]))]).toEqual(counts));
-  const reading = [read(old)];
-  await areReading(["1", "0"]);
-  const change = lockDocs();
-  await eventually(async () => expect(await one(WAITS)).toBe("1"));
-  await sleep(500);
-  reading.push(read(late));
-  await areReading(["1", "1"]);
-  await areReading(["1", "0"]);
-  await change;
-  await Promise.all(reading);
-});
-
 test("a session that only waits for another one stays, and the other one ends", async () => {
   await using holder = await openSession(true, "", "j");
   await using waiting = await openSession(true, "", "k");

@@ -26,6 +26,8 @@ async function pass(...pieces: readonly Buffer[]) {
     user: "psql_1",
     database: "main",
     refuse: (response) => refused.push(response.toString()),
+    onEncryption: () => undefined,
+    onCancel: () => undefined,
   });
   const passed: Buffer[] = [];
   guard.on("data", (piece: Buffer) => passed.push(piece));

@@ -23,13 +23,17 @@ export interface GuardInput {
   readonly database: string;
   /** Called with the ErrorResponse for the client when its connection is refused. */
   refuse(response: Buffer): void;
+  /** Called when the client asks for encryption, which PostgreSQL answers with one byte. */
+  onEncryption(): void;
+  /** Called when it asks to cancel what a process of PostgreSQL does. */
+  onCancel(process: number): void;
 }
 
 /**
  * Passes what a client of PostgreSQL sends. The connection must be that of its user to its database. Statements on channels are
  * refused, because every role may use those of the product and fill their queue.
  */
-export function createPsqlGuard({ database, refuse, user }: GuardInput): Transform {
+export function createPsqlGuard({ database, onCancel, onEncryption, refuse, user }: GuardInput): Transform {
   const waiting = new WaitingBytes();
   let state: "startup" | "messages" | "cancelled" = "startup";
   /** Bytes of the current message that need no check. */
@@ -61,8 +65,12 @@ export function createPsqlGuard({ database, refuse, user }: GuardInput): Transfo
     }
     if (waiting.length < length) return undefined;
     const request = waiting.bytes.readUInt32BE(LENGTH_BYTES);
-    if (ENCRYPTION.includes(request)) return waiting.cut(length);
+    if (ENCRYPTION.includes(request)) {
+      onEncryption();
+      return waiting.cut(length);
+    }
     if (request === CANCEL) {
+      if (length >= 3 * LENGTH_BYTES) onCancel(waiting.bytes.readUInt32BE(2 * LENGTH_BYTES));
       state = "cancelled";
       return waiting.cut(length);
     }

@@ -4,6 +4,7 @@ import { appError } from "@appdb/contract/errors";
 import * as limits from "@appdb/contract/routes/psql";
 import { KeyedMutex } from "@appdb/engine/batching/keyed-mutex";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
+import { SESSION_PREFIX } from "@appdb/engine/catalog/reader-connections";
 import { requireFolder } from "@appdb/engine/catalog/require-folder";
 import { letRoleWrite } from "@appdb/engine/data-queries/psql-writes";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
@@ -17,9 +18,9 @@ import {
   endLongTransactions,
   ensureSessionGroup,
   ensureWriterRole,
-  SESSION_PREFIX,
   writerName,
 } from "@appdb/postgres/cluster/session-role";
+import { PsqlAnswers } from "./psql-answers.ts";
 import { type BlockLimits, PsqlBlockGuard } from "./psql-block-guard.ts";
 import { PsqlCallers } from "./psql-callers.ts";
 import { createPsqlGuard } from "./psql-guard.ts";
@@ -29,7 +30,9 @@ const PASSWORD_BYTES = 32;
 const ID_BYTES = 16;
 const WATCH_MS = 10_000;
 /** `running_ms` is the time that a statement has at the beginning of a session, and that of `cli query`. */
-const BLOCK_LIMITS: BlockLimits = { blocking_ms: 3_000, running_ms: 30_000, begun_ms: 2_000 };
+const BLOCK_LIMITS: BlockLimits = { blocking_ms: 3_000, running_ms: 30_000 };
+/** Cancels that are remembered until their statements end. */
+const MAX_CANCELS = 100;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 
@@ -66,6 +69,15 @@ export interface PsqlSession {
   readonly ended: AbortSignal;
 }
 
+/** A connection to PostgreSQL. */
+export interface PsqlTunnel {
+  readonly socket: Socket;
+  /** Takes what the client sends. */
+  readonly guard: NodeJS.ReadWriteStream;
+  /** Takes what PostgreSQL sends. */
+  readonly answers: NodeJS.ReadWriteStream;
+}
+
 interface Open extends PsqlSession {
   readonly caller: string;
   readonly end: AbortController;
@@ -78,6 +90,8 @@ interface Open extends PsqlSession {
   readonly blocking: Set<string>;
   /** How many times such connections were ended. */
   blocks: number;
+  /** Processes of PostgreSQL whose statements the client has cancelled. */
+  readonly cancelled: Set<number>;
 }
 
 /** Sessions of PostgreSQL's protocol in a database: each has a role of its own, which is dropped with it. */
@@ -151,6 +165,7 @@ export class PsqlSessions implements AsyncDisposable {
         used_at: performance.now(),
         blocking: new Set(),
         blocks: 0,
+        cancelled: new Set(),
       };
       this.#open.set(id, session);
       this.#watching ??= setInterval(() => void this.#watch(), WATCH_MS).unref();
@@ -162,10 +177,11 @@ export class PsqlSessions implements AsyncDisposable {
   }
 
   /**
-   * Connects to PostgreSQL for a session, and returns the connection with its guard, which takes what the client sends.
+   * Connects to PostgreSQL for a session, and returns the connection with its guard, which takes what the client sends,
+   * and with its answers, which give what PostgreSQL sends.
    * @throws not_found, overloaded, database_unavailable
    */
-  async connect(id: string): Promise<{ readonly socket: Socket; readonly guard: NodeJS.ReadWriteStream }> {
+  async connect(id: string): Promise<PsqlTunnel> {
     const session = this.#open.get(id);
     if (session === undefined) throw isGone();
     // one more for a request to cancel a statement
@@ -183,8 +199,23 @@ export class PsqlSessions implements AsyncDisposable {
       socket.destroy();
       throw error;
     }
-    const refuse = (response: Buffer) => socket.emit("refused", response);
-    return { socket, guard: createPsqlGuard({ user: session.user, database, refuse }) };
+    const { blocking, cancelled, user } = session;
+    const answers = new PsqlAnswers({
+      takeCancel: (process) => cancelled.delete(process),
+      isBlocking: (process) => [...blocking].some((connection) => connection.startsWith(`${process} `)),
+    });
+    const guard = createPsqlGuard({
+      user,
+      database,
+      refuse: (response) => socket.emit("refused", response),
+      onEncryption: () => answers.expectByte(),
+      onCancel: (process) => {
+        // any number may be sent, and only those of the session count
+        if (cancelled.size >= MAX_CANCELS) cancelled.clear();
+        cancelled.add(process);
+      },
+    });
+    return { socket, guard, answers };
   }
 
   /** Ends a session and its connections. Safe to repeat. @throws database_unavailable */

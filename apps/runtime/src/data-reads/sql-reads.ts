@@ -4,6 +4,7 @@ import type { sqlRequestSchema } from "@appdb/contract/routes/data-queries";
 import { KeyedMutex } from "@appdb/engine/batching/keyed-mutex";
 import type { Catalog } from "@appdb/engine/catalog/catalog";
 import { readDefinitions } from "@appdb/engine/catalog/load-catalog";
+import { READS } from "@appdb/engine/catalog/reader-connections";
 import { MAX_STATEMENTS, runSql, type SqlRunInput } from "@appdb/engine/data-queries/run-sql";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import type { QueryLimits } from "@appdb/engine/sql/query-limits";
@@ -108,7 +109,7 @@ export class SqlReads implements AsyncDisposable {
       max_row_bytes: this.#deps.max_row_bytes,
       cancel_dsn: dsn,
       kills_lost: true,
-      application_name: applicationName,
+      application_name: `${applicationName}${READS}`,
       log,
     });
   }

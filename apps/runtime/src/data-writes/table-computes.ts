@@ -1,6 +1,7 @@
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import type { Manifest } from "@appdb/contract/manifest";
+import type { BodyLimit } from "@appdb/contract/service-limits";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import { computeService } from "@appdb/engine/endpoints/table-routes";
@@ -23,7 +24,7 @@ export interface TableComputesInput {
   readonly manifest: Manifest;
   /** The tables' location as users write it. */
   readonly target: string;
-  readonly limits: ServiceSpec["limits"];
+  readonly limits: ServiceSpec["limits"] & BodyLimit;
 }
 
 /** Routes by which people compute rows without storing them. Each is opened by its first request. */

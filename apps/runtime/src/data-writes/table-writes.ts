@@ -4,6 +4,7 @@ import type { Manifest, ManifestTable } from "@appdb/contract/manifest";
 import type { MediaPlace } from "@appdb/contract/media-place";
 import { isProgramFunction, isProgramModule } from "@appdb/contract/program-code";
 import type { Runtime } from "@appdb/contract/runtime";
+import type { BodyLimit } from "@appdb/contract/service-limits";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { logOfPeople } from "@appdb/engine/answers/answers";
 import { loadDefinitions } from "@appdb/engine/catalog/load-catalog";
@@ -36,7 +37,7 @@ export interface TableWritesDeps {
   readonly sql: SqlPool;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly limits: ServiceSpec["limits"];
+  readonly limits: ServiceSpec["limits"] & BodyLimit;
   readonly runtimes: Pick<RuntimeStore, "find">;
   /** Python for tables that no update of an application file made: it explains operators that fail. */
   readonly plain_runtime?: Runtime;

@@ -2,5 +2,3 @@
 export const POD_CONNECTIONS = "appdb pod";
 /** Application name of the daemon's connections. */
 export const DAEMON_CONNECTIONS = "appdb daemon";
-/** Prefix of the application names of services. Services stay connected and report their own use. */
-export const SERVICE_CONNECTIONS = "appdb service";

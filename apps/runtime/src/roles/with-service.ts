@@ -1,6 +1,8 @@
 import { toProblem } from "@appdb/contract/errors";
+import { type BodyLimit, limitsOfPod } from "@appdb/contract/service-limits";
 import type { ServiceSpec } from "@appdb/contract/service-spec";
 import { VERSION } from "@appdb/contract/version";
+import { SERVICE_CONNECTIONS } from "@appdb/engine/catalog/reader-connections";
 import { declaresMedia, destinationsOf } from "@appdb/engine/endpoints/media-routes";
 import { type Endpoints, openEndpoints } from "@appdb/engine/endpoints/open-endpoints";
 import type { HandlerRunner } from "@appdb/engine/handler-ports";
@@ -11,7 +13,6 @@ import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { createFileSpool } from "@appdb/system/files/file-spool";
 import { openTracer } from "@appdb/system/traces/open-tracer";
 import { collectHourly } from "../databases/collect-hourly.ts";
-import { SERVICE_CONNECTIONS } from "../databases/connection-names.ts";
 import { LazyHandlers, LazyWorkers } from "../databases/lazy-workers.ts";
 import { logOutagesOnce } from "../http/log-outages.ts";
 import { countForms, limitWholeBodies } from "../http/whole-bodies.ts";
@@ -111,7 +112,7 @@ export async function withService(
       ...mediaDeps(media),
       ...(media === undefined ? {} : { forms: countForms(media.forms, bodies) }),
     },
-    { manifest, target, services, limits: spec.limits },
+    { manifest, target, services, limits: limitsOf(spec) },
   );
   if (!endpoints.uses_python) await workers.end();
   using _collecting = collectHourly(endpoints, log);
@@ -128,6 +129,10 @@ export async function withService(
     stopJobs: () => background.stop(),
     abandonFiles: async () => await media?.abandon(),
   });
+}
+
+function limitsOf({ limits, memory_mb: memoryMb }: WorkingSpec): WorkingSpec["limits"] & BodyLimit {
+  return memoryMb === undefined ? limits : limitsOfPod(limits, memoryMb);
 }
 
 /**

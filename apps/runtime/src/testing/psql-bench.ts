@@ -1,9 +1,9 @@
 import { DEFAULT_LIMITS } from "@appdb/contract/service-spec";
+import { SESSION_PREFIX } from "@appdb/engine/catalog/reader-connections";
 import type { Logger, SqlPool } from "@appdb/engine/ports";
 import { createPgPool } from "@appdb/postgres/client/pg-pool";
 import { withLogin } from "@appdb/postgres/client/socket-dsn";
 import { digitsOf } from "@appdb/postgres/cluster/reader-role";
-import { SESSION_PREFIX } from "@appdb/postgres/cluster/session-role";
 import type { BlockLimits } from "../data-reads/psql-block-guard.ts";
 import { PsqlSessions } from "../data-reads/psql-sessions.ts";
 import { SqlReads } from "../data-reads/sql-reads.ts";
@@ -58,7 +58,7 @@ const ROWS = [
 ];
 
 /** Tests wait less. A change waits for longer than this in sum. */
-const BLOCK_LIMITS: BlockLimits = { blocking_ms: 600, running_ms: 7_000, begun_ms: 2_000 };
+const BLOCK_LIMITS: BlockLimits = { blocking_ms: 600, running_ms: 7_000 };
 
 interface BenchInput<App> {
   /** Of `APP`, with `ROWS` in docs. */

@@ -1,5 +1,5 @@
 import type { Resources } from "@appdb/contract/pod-spec";
-import type { ServiceLimits } from "@appdb/contract/service-limits";
+import { BODY_SHARE, type ServiceLimits } from "@appdb/contract/service-limits";
 
 /**
  * Threads and processes of all pods of a database: PostgreSQL, supervisors, and array libraries with a thread per core.
@@ -22,8 +22,7 @@ function workerMemory({ memory_mb: memoryMb }: Resources): number {
 
 /** The maximum share of a pod's memory for what a process keeps of bodies and results, by the limit. */
 const SHARES = {
-  // a row is in memory several times while it is stored
-  body_bytes: 1 / 32,
+  body_bytes: BODY_SHARE,
   result_bytes: 1 / 16,
   live_bytes: 1 / 16,
   made_bytes: 1 / 8,

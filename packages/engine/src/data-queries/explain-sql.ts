@@ -1,5 +1,6 @@
 import { AppError, appError } from "@appdb/contract/errors";
 import { limitVariable } from "@appdb/contract/service-limits";
+import { endedByChange, isEndedByChange } from "../catalog/ended-by-change.ts";
 import { ResultTooLarge, SqlError } from "../ports.ts";
 
 /** First words of statements that only read. */
@@ -30,10 +31,11 @@ export interface SqlFailure {
   /** What the engine put before the statement. */
   readonly before: string;
   readonly temp_mb: number;
+  readonly signal: AbortSignal;
 }
 
 /** Converts PostgreSQL's refusal of a person's statement into an error for that person. */
-export function explainSqlRefusal(error: unknown, { sql, before, temp_mb: tempMb }: SqlFailure): unknown {
+export function explainSqlRefusal(error: unknown, { sql, before, signal, temp_mb: tempMb }: SqlFailure): unknown {
   if (error instanceof ResultTooLarge) return rowTooLarge(error);
   if (error instanceof AppError) {
     if (error.code === "commit_unknown") return lost(error);
@@ -43,6 +45,7 @@ export function explainSqlRefusal(error: unknown, { sql, before, temp_mb: tempMb
   }
   if (!(error instanceof SqlError)) return error;
   const { message, position, sqlstate } = error;
+  if (isEndedByChange(error, signal)) return endedByChange(error);
   // the time of the statement has its own error
   if (sqlstate === "57014") {
     return appError("interrupted", { detail: "The client disconnected; its statement was cancelled.", cause: error });

@@ -69,7 +69,7 @@ export async function runSql(deps: SqlRunDeps, input: SqlRunInput): Promise<void
     );
   } catch (error) {
     if (clock.ended !== undefined) throw outOfTime(ms, error);
-    throw explainSqlRefusal(error, { sql, before, temp_mb: tempMb });
+    throw explainSqlRefusal(error, { sql, before, temp_mb: tempMb, signal: clock.signal });
   }
 }
 

@@ -3,8 +3,9 @@ import { deleteColumn, deleteIndex } from "../catalog/catalog-store.ts";
 import { dropColumn, dropIndex } from "../catalog/ddl.ts";
 import { hiddenIn } from "../catalog/hidden-columns.ts";
 import { loadDefinitions } from "../catalog/load-catalog.ts";
-import { createLockWaits, LOCK_PAUSE_MS } from "../catalog/table-locks.ts";
-import { type SqlConnection, SqlError } from "../ports.ts";
+import { LOCK_PAUSE_MS } from "../catalog/table-locks.ts";
+import { WaitingChange } from "../catalog/waiting-change.ts";
+import type { SqlConnection } from "../ports.ts";
 import type { JobDeps } from "./job-deps.ts";
 
 /**
@@ -17,17 +18,12 @@ export async function retireIndex(
   finish: (sql: SqlConnection) => Promise<boolean>,
   signal: AbortSignal,
 ): Promise<void> {
-  const lockWait = createLockWaits();
+  const change = new WaitingChange(deps.sql);
   for (;;) {
-    try {
-      await deps.sql.transaction(async (connection) => {
-        await connection.query({ text: `set local lock_timeout = ${lockWait()}` });
-        if (await finish(connection)) await dropReplaced(connection, of);
-      });
-      return;
-    } catch (error) {
-      if (!(error instanceof SqlError) || (error.sqlstate !== "55P03" && error.sqlstate !== "40P01")) throw error;
-    }
+    const attempt = await change.attempt(async (connection) => {
+      if (await finish(connection)) await dropReplaced(connection, of);
+    });
+    if ("result" in attempt) return;
     await sleep(LOCK_PAUSE_MS, undefined, { signal });
   }
 }

@@ -1,4 +1,5 @@
 import { AppError, appError, type ErrorCode } from "@appdb/contract/errors";
+import { endedByChange, isEndedByChange } from "../catalog/ended-by-change.ts";
 import { cellErrorCode, describeUdfError, missingHint, storeFailure } from "../compute/run-graph.ts";
 import { ResultTooLarge, SqlError, type UdfError } from "../ports.ts";
 import { type QueryLimits, timedOut, tooManyBytes } from "../sql/query-limits.ts";
@@ -11,6 +12,7 @@ export function explainQueryRefusal(query: string, limits: QueryLimits, error: u
   if (error instanceof AppError && error.code === "commit_unknown") return connectionLost(error);
   if (!(error instanceof SqlError)) return error;
   const { sqlstate } = error;
+  if (isEndedByChange(error, signal)) return endedByChange(error);
   if (sqlstate === "57014") {
     if (!signal?.aborted) return timedOut(query, limits, error);
     return appError("interrupted", { detail: "The client disconnected; its statement was cancelled.", cause: error });

@@ -105,10 +105,10 @@ export class ComputeMany {
       const text = arrayOf({ body, ...request });
       return { kind: "list", texts: text === undefined ? oneRow(body) : splitArray(text) };
     }
-    const { body_bytes: bodyBytes } = this.#context.limits;
+    const { limits } = this.#context;
     return {
       kind: "lines",
-      texts: hasColumns === true ? splitFrames(stream, bodyBytes) : splitLines(stream, bodyBytes),
+      texts: hasColumns === true ? splitFrames(stream, limits) : splitLines(stream, limits),
     };
   }
 

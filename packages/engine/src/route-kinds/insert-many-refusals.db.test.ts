@@ -138,6 +138,7 @@ test("refuses lines and row counts above the limits and stores nothing", async (
     413,
     expect.stringMatching(/^Line 2 is longer than 1000/),
   ]);
+  expect(JSON.parse(long.text).hint).toMatch(/raise SERVICE_BODY_BYTES\.$/);
   const endless = await manyRows.lines("/docs", "x".repeat(5_000));
   expect(endless.status).toBe(413);
   const four = await manyRows.array(

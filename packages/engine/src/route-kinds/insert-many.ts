@@ -108,13 +108,12 @@ export class InsertMany {
 
   #textsOf(request: RouteRequest, stream: AsyncIterable<Uint8Array> | undefined, once?: Once): RowTexts {
     if (stream === undefined) return { kind: "list", texts: splitArray(arrayOf(request) ?? "[]") };
-    const { body_bytes: bodyBytes } = this.#limits;
-    if (request.has_columns !== true) return { kind: "lines", texts: splitLines(stream, bodyBytes) };
+    if (request.has_columns !== true) return { kind: "lines", texts: splitLines(stream, this.#limits) };
     const { given } = this.#input;
     // a response with rows, and files of the media store, need them as rows
     const isStored = this.#writer.stores_given && given === undefined && once === undefined && wantsMinimal(request);
     const readColumns = isStored ? this.#columns : undefined;
-    return { kind: "lines", texts: splitFrames(stream, bodyBytes), read_columns: readColumns };
+    return { kind: "lines", texts: splitFrames(stream, this.#limits), read_columns: readColumns };
   }
 
   /** With `once`, the response is stored with the rows, and is not streamed. */

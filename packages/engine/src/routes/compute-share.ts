@@ -1,5 +1,5 @@
 import { appError } from "@appdb/contract/errors";
-import { limitVariable } from "@appdb/contract/service-limits";
+import { type BodyLimit, limitVariable } from "@appdb/contract/service-limits";
 import type { Spool } from "../ports.ts";
 import { Admission } from "./admission.ts";
 import { OPEN_REQUESTS, type OpenCompute, OpenComputes } from "./open-computes.ts";
@@ -9,9 +9,7 @@ const BATCHES_AT_ONCE = 2;
 /** The bytes of all unread responses of one share, as a multiple of the bytes of one response. */
 export const UNREAD_RESPONSES = 4;
 
-export interface ComputeLimits {
-  /** Maximum bytes of a body, or of a line of it. */
-  readonly body_bytes: number;
+export interface ComputeLimits extends BodyLimit {
   /** Maximum bytes of the response to one request with many rows. */
   readonly compute_bytes: number;
   /** Maximum bytes of made rows in memory, of all responses to single rows. */
@@ -29,7 +27,7 @@ export class ComputeShare {
 
   constructor(limits: ComputeLimits) {
     this.#limits = limits;
-    this.#open = new OpenComputes(limits.body_bytes);
+    this.#open = new OpenComputes(limits);
   }
 
   /** Counts a request with many rows until it is disposed. @throws overloaded */

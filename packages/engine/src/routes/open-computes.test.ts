@@ -13,7 +13,7 @@ const TOO_MANY_BYTES = expect.objectContaining({
 
 function opened() {
   const clock = { ms: 0 };
-  return { clock, computes: new OpenComputes(2 * BODY, () => clock.ms) };
+  return { clock, computes: new OpenComputes({ body_bytes: 2 * BODY }, () => clock.ms) };
 }
 
 /** A body whose pieces arrive one by one; `undefined` never arrives. */
@@ -59,6 +59,12 @@ test("after a computed batch, what arrives next replaces all but the last piece"
   await next();
   computes.hold(1.5 * BODY + 2 * FREE_BYTES)[Symbol.dispose]();
   expect(() => computes.hold(1.5 * BODY + 2 * FREE_BYTES + 1)).toThrow(TOO_MANY_BYTES);
+});
+
+test("the error names what raises the limit", () => {
+  const computes = new OpenComputes({ body_bytes: BODY, raise_bodies: "raise memory_mb of the database" });
+  const hint = expect.stringMatching(/raise memory_mb of the database\.$/);
+  expect(() => computes.hold(2 * BODY)).toThrow(expect.objectContaining({ code: "overloaded", hint }));
 });
 
 test("small bodies are computed when no bytes are left", async () => {

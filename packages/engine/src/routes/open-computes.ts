@@ -1,14 +1,13 @@
 import { appError } from "@appdb/contract/errors";
-import { limitVariable } from "@appdb/contract/service-limits";
+import { type BodyLimit, howToRaiseBodies } from "@appdb/contract/service-limits";
 import { ArrivingBodies, type ArrivingBody, type BodyTexts } from "./arriving-bodies.ts";
 
 /** Requests with many rows that are open at once. Each holds at most one batch, however slowly its client sends more. */
 export const OPEN_REQUESTS = 100;
 
-const TEXTS: BodyTexts = {
+const TEXTS: Omit<BodyTexts, "raise"> = {
   bodies: "Rows that were sent and are not computed yet",
   slow: (seconds) => `No whole batch of rows arrived for ${seconds} seconds, and another request needed the place.`,
-  raise: `raise ${limitVariable("body_bytes")}`,
 };
 
 /** A request with many rows, until it is disposed. */
@@ -28,8 +27,8 @@ export interface OpenCompute extends Disposable {
 export class OpenComputes {
   readonly #bodies: ArrivingBodies;
 
-  constructor(bodyBytes: number, now?: () => number) {
-    this.#bodies = new ArrivingBodies(bodyBytes, TEXTS, now);
+  constructor(limit: BodyLimit, now?: () => number) {
+    this.#bodies = new ArrivingBodies(limit.body_bytes, { ...TEXTS, raise: howToRaiseBodies(limit) }, now);
   }
 
   /** Counts a request with many rows. @throws overloaded */

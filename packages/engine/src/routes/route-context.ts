@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Manifest, ManifestAnswerer, ManifestRowRoute, ManifestUpdateRoute } from "@appdb/contract/manifest";
+import type { BodyLimit } from "@appdb/contract/service-limits";
 import { DEFAULT_LIMITS, type ServiceSpec } from "@appdb/contract/service-spec";
 import type { Catalog, CatalogFunction } from "../catalog/catalog.ts";
 import { withJsonChecks } from "../compute/checked-runner.ts";
@@ -29,7 +30,7 @@ import { planTableVersion, type ServiceIdentity } from "../write/table-version.t
 import { TableVersionGuard } from "../write/table-version-guard.ts";
 import type { WriteDeps } from "../write/write-pipeline.ts";
 import { Admission } from "./admission.ts";
-import { type ComputeLimits, ComputeShare } from "./compute-share.ts";
+import { ComputeShare } from "./compute-share.ts";
 import { declaredTable, unstoredColumns } from "./declared-table.ts";
 import type { ConnectExport, SqlExport } from "./sql-export.ts";
 
@@ -86,7 +87,8 @@ type MoreLimits =
   | "route_requests"
   | "background_jobs"
   | "background_at_once"
-  | keyof ComputeLimits;
+  | "compute_bytes"
+  | "made_bytes";
 
 export interface EndpointsInput {
   readonly manifest: Manifest;
@@ -96,7 +98,8 @@ export interface EndpointsInput {
   /** The service's limits. Omitted ones have their defaults. */
   readonly limits?: QueryLimits &
     Pick<ServiceSpec["limits"], "idempotency_keep_s"> &
-    Partial<Pick<ServiceSpec["limits"], MoreLimits>>;
+    Partial<Pick<ServiceSpec["limits"], MoreLimits>> &
+    Pick<BodyLimit, "raise_bodies">;
 }
 
 /** Requests with many rows that may store them at once. Each holds a connection to PostgreSQL for as long as its
@@ -111,7 +114,7 @@ export class RouteContext {
   readonly functions: ReadonlyMap<string, CatalogFunction>;
   readonly queries: OpenQueries;
   readonly once: AnswerOnce;
-  readonly limits: QueryLimits & Pick<ServiceSpec["limits"], MoreLimits>;
+  readonly limits: QueryLimits & Pick<ServiceSpec["limits"], MoreLimits> & BodyLimit;
   readonly live: LiveQueries;
   readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting, "requests with many rows");
   readonly computes: ComputeShare;

@@ -1,16 +1,18 @@
 import { isUtf8 } from "node:buffer";
 import { appError } from "@appdb/contract/errors";
+import { type BodyLimit, howToRaiseBodies } from "@appdb/contract/service-limits";
 
 const NEWLINE = 0x0a;
 
 /**
  * Splits a stream of bytes into lines, several at a time. A line that is not UTF-8 stays bytes.
- * @throws payload_too_large for a line of more than `line_bytes`; any error of the stream
+ * @throws payload_too_large for a line of more than `body_bytes`; any error of the stream
  */
 export async function* splitLines(
   stream: AsyncIterable<Uint8Array>,
-  lineBytes: number,
+  limit: BodyLimit,
 ): AsyncGenerator<readonly (string | Uint8Array)[]> {
+  const { body_bytes: lineBytes } = limit;
   let begun: Uint8Array[] = [];
   let begunBytes = 0;
   let lines = 0;
@@ -19,12 +21,12 @@ export async function* splitLines(
     if (end < 0) {
       begun.push(piece);
       begunBytes += piece.length;
-      if (begunBytes > lineBytes) throw tooLong(lines + 1, lineBytes);
+      if (begunBytes > lineBytes) throw tooLong(lines + 1, limit);
       continue;
     }
     const texts = linesOf(joined(begun, piece.subarray(0, end)));
     const long = begunBytes + end <= lineBytes ? -1 : texts.findIndex((text) => byteLength(text) > lineBytes);
-    if (long >= 0) throw tooLong(lines + long + 1, lineBytes);
+    if (long >= 0) throw tooLong(lines + long + 1, limit);
     lines += texts.length;
     // before the rows are taken, which may last: their bytes are not needed any more
     begun = [piece.subarray(end + 1)];
@@ -57,10 +59,11 @@ function byteLength(text: string | Uint8Array): number {
   return typeof text === "string" ? Buffer.byteLength(text) : text.length;
 }
 
-function tooLong(line: number, lineBytes: number): Error {
+function tooLong(line: number, limit: BodyLimit): Error {
+  const { body_bytes: lineBytes } = limit;
   return appError("payload_too_large", {
     detail: `Line ${line} is longer than ${lineBytes} bytes. Nothing was stored.`,
-    hint: "Send shorter lines, one row each, or raise SERVICE_BODY_BYTES. A hosted database below 512 MB needs more memory_mb.",
+    hint: `Send shorter lines, one row each, or ${howToRaiseBodies(limit)}.`,
     meta: { line, limit: "body_bytes", value: lineBytes },
   });
 }

@@ -21,7 +21,8 @@ import { loadCatalog } from "../catalog/load-catalog.ts";
 import type { SchemaOperation } from "../catalog/operations.ts";
 import { renameInExpr } from "../catalog/rename-catalog.ts";
 import { overColumns, settled, shadowNames, shadowsOf } from "../catalog/shadow-columns.ts";
-import { createLockWaits, LOCK_PAUSE_MS } from "../catalog/table-locks.ts";
+import { LOCK_PAUSE_MS } from "../catalog/table-locks.ts";
+import { READ_LIMITS, type ReadLimits, WaitingChange } from "../catalog/waiting-change.ts";
 import { madeRowsIn, withoutLost } from "../expressions/made-rows.ts";
 import { noticeCode, rememberCode } from "../jobs/remember-code.ts";
 import type { Clock, Logger, SqlConnection, SqlPool } from "../ports.ts";
@@ -38,12 +39,15 @@ import { withKeptCopies } from "./kept-copies.ts";
 import { planSchema, type SchemaPlanInput } from "./plan-schema.ts";
 import type { ViewOperation } from "./plan-views.ts";
 
+/** How long a change tries to lock its tables. It waits longer for reads, which end by their limits. */
 const GIVE_UP_MS = 10_000;
 
 export interface ApplyDeps {
   readonly sql: SqlPool;
   readonly clock: Clock;
   readonly log: Logger;
+  /** For tests, which wait less. */
+  readonly read_limits?: ReadLimits;
 }
 
 export interface ApplyInput {
@@ -91,19 +95,19 @@ export async function changeWhenFree<Result>(
   input: Pick<ApplyInput, "target"> & { readonly next_step?: string },
   work: (connection: SqlConnection) => Promise<Result>,
 ): Promise<Result> {
-  const giveUpAt = deps.clock.now() + GIVE_UP_MS;
-  const lockWait = createLockWaits();
+  const { clock, log, read_limits: limits = READ_LIMITS, sql } = deps;
+  const began = clock.now();
+  const change = new WaitingChange(sql, limits);
   for (;;) {
-    try {
-      return await deps.sql.transaction(async (connection) => {
-        await connection.query({ text: `set local lock_timeout = ${lockWait()}` });
-        return await work(connection);
-      });
-    } catch (error) {
-      if (!isLockConflict(error)) throw explain(error, input);
-      if (deps.clock.now() >= giveUpAt) throw lockTimeout(input, error);
-      deps.log.debug({ target: input.target }, "tables are in use; the update will be retried");
+    const attempt = await change.attempt(work).catch((error: unknown) => {
+      throw explain(error, input);
+    });
+    if ("result" in attempt) return attempt.result;
+    const waitedMs = clock.now() - began;
+    if (waitedMs >= (change.awaits_reads ? limits.read_ms + GIVE_UP_MS : GIVE_UP_MS)) {
+      throw lockTimeout(input, waitedMs, attempt.conflict);
     }
+    log.debug({ target: input.target }, "tables are in use; the update will be retried");
     await sleep(LOCK_PAUSE_MS);
   }
 }
@@ -286,13 +290,13 @@ function stalePlan(input: ApplyInput, version: number, changes: string): AppErro
   });
 }
 
-function isLockConflict(error: unknown): boolean {
-  return error instanceof SqlError && (error.sqlstate === "55P03" || error.sqlstate === "40P01");
-}
-
-function lockTimeout(input: Pick<ApplyInput, "target"> & { readonly next_step?: string }, cause: unknown): AppError {
+function lockTimeout(
+  input: Pick<ApplyInput, "target"> & { readonly next_step?: string },
+  waitedMs: number,
+  cause: unknown,
+): AppError {
   return appError("schema_lock_timeout", {
-    detail: `The tables of ${input.target} were in use by other transactions for ${GIVE_UP_MS / 1000} seconds. Nothing was changed.`,
+    detail: `The tables of ${input.target} were in use by other transactions for ${Math.floor(waitedMs / 1000)} seconds. Nothing was changed.`,
     hint:
       input.next_step ??
       "End long transactions on these tables (psql: select * from pg_stat_activity), then run the update again.",

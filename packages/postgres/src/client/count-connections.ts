@@ -8,7 +8,7 @@ export interface FoundConnections {
   readonly names: readonly string[];
 }
 
-/** Counts the server's client connections, except those named `own` or with a name that begins with `prefix`. */
+/** Counts the server's client connections, except those with a name that begins with `own` or `prefix`. */
 export async function countConnections(sql: SqlConnection, own: string, prefix: string): Promise<FoundConnections> {
   const { rows } = await sql.query({
     text: `select count(*) filter (where not is_left_out), max(state_change) filter (where is_left_out),
@@ -16,7 +16,7 @@ export async function countConnections(sql: SqlConnection, own: string, prefix: 
       from (
         select state_change, application_name, starts_with(coalesce(application_name, ''), $2) as is_left_out
         from pg_stat_activity
-        where backend_type = 'client backend' and application_name is distinct from $1
+        where backend_type = 'client backend' and not starts_with(coalesce(application_name, ''), $1)
       ) as clients`,
     values: [own, prefix],
   });

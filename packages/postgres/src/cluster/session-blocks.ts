@@ -1,6 +1,6 @@
+import { SESSION_PREFIX } from "@appdb/engine/catalog/reader-connections";
 import type { SqlConnection } from "@appdb/engine/ports";
 import { digitsOf } from "./reader-role.ts";
-import { SESSION_PREFIX } from "./session-role.ts";
 
 /** A connection that waits for a lock. */
 export interface LockWait {

@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
+import { SESSION_PREFIX } from "@appdb/engine/catalog/reader-connections";
 import type { Client } from "pg";
 import type { Backend, LostBackends } from "../client/lost-backends.ts";
 import { scramVerifier } from "./cluster-access.ts";
 import { withClient } from "./database-admin.ts";
 import { digitsOf, READER_SETTINGS, readerName } from "./reader-role.ts";
 
-/** The roles' names begin so, then follow the digits of their database. */
-export const SESSION_PREFIX = "psql_";
 const NAME_BYTES = 6;
 /** A role outlives its session for so long at most if it is not dropped. */
 const SPARE_MS = 600_000;

@@ -4,9 +4,10 @@ import { bumpCatalog, insertColumn, lockCatalog } from "../../catalog/catalog-st
 import * as ddl from "../../catalog/ddl.ts";
 import { loadDefinitions } from "../../catalog/load-catalog.ts";
 import { newShadows, shadowOf } from "../../catalog/shadow-columns.ts";
-import { createLockWaits, LOCK_PAUSE_MS } from "../../catalog/table-locks.ts";
+import { LOCK_PAUSE_MS } from "../../catalog/table-locks.ts";
+import { WaitingChange } from "../../catalog/waiting-change.ts";
 import { madeRowsIn } from "../../expressions/made-rows.ts";
-import { type SqlConnection, SqlError, type SqlPool } from "../../ports.ts";
+import type { SqlConnection, SqlPool } from "../../ports.ts";
 import { JobLost } from "../fills/fill-context.ts";
 import type { JobDeps } from "../job-deps.ts";
 import type { Job } from "../job-store.ts";
@@ -68,14 +69,10 @@ export async function whenTableIsFree<T>(
   signal: AbortSignal,
   work: (connection: SqlConnection) => Promise<T>,
 ): Promise<T> {
-  const lockWait = createLockWaits();
+  const change = new WaitingChange(sql);
   for (;;) {
-    try {
-      return await sql.transaction(work, `set local lock_timeout = ${lockWait()}; set local statement_timeout = 0`);
-    } catch (cause) {
-      const isInUse = cause instanceof SqlError && (cause.sqlstate === "55P03" || cause.sqlstate === "40P01");
-      if (!isInUse) throw cause;
-    }
+    const attempt = await change.attempt(work, "set local statement_timeout = 0");
+    if ("result" in attempt) return attempt.result;
     await sleep(LOCK_PAUSE_MS, undefined, { signal });
   }
 }
