@@ -1,3 +1,4 @@
+import { basename } from "node:path/posix";
 import { AppError, appError } from "@appdb/contract/errors";
 import { isMediaUri, type MediaUri, parseMediaUri } from "@appdb/contract/media-uri";
 import {
@@ -47,7 +48,9 @@ export class MediaSources {
     }
     throw appError("media_source_not_allowed", {
       detail: `The address ${shorten(url)} is not in a store that this database reads.`,
-      hint: `Upload the file, or allow its store: ${this.#describe(printStoreAddress(store))}`,
+      hint: isMediaUri(url)
+        ? copyFirst(url)
+        : `Upload the file, or allow its store: ${this.#describe(printStoreAddress(store))}`,
       meta: { address: shorten(url) },
     });
   }
@@ -83,6 +86,11 @@ function isSameBucket(one: CloudAddress, other: CloudAddress): boolean {
     return other.kind === "azure" && one.account === other.account && one.container === other.container;
   }
   return one.kind === other.kind && one.bucket === other.bucket;
+}
+
+/** The next step for a file of a hosted database's store. */
+function copyFirst(uri: string): string {
+  return `Copy the file (cli media cp '${uri.replaceAll("'", "'\\''")}' copies/), and give the path of the copy: copies/${basename(uri)}`;
 }
 
 function invalidAddress(url: string): Error {
