@@ -136,7 +136,11 @@ test("a file with another ending is read by its content", async () => {
   writeFileSync(join(folder, "c.txt"), "id\n1\n");
   writeFileSync(join(folder, "d.txt"), "");
   expect(await read("a.dat")).toHaveLength(ROWS.length);
-  expect([await read("b.log"), await read("c.txt"), await read("d.txt")]).toEqual([['{"id":1}'], ["", '{"id":1}'], [""]]);
+  expect([await read("b.log"), await read("c.txt"), await read("d.txt")]).toEqual([
+    ['{"id":1}'],
+    ["", '{"id":1}'],
+    [""],
+  ]);
 });
 
 test.each([

@@ -1,4 +1,3 @@
-import { basename } from "node:path/posix";
 import { AppError, appError } from "@appdb/contract/errors";
 import { isMediaUri, type MediaUri, parseMediaUri } from "@appdb/contract/media-uri";
 import {
@@ -8,6 +7,7 @@ import {
   readObjectAddress,
   readStoreAddress,
 } from "../stores/media-address.ts";
+import { copyFirst } from "./missing-files.ts";
 
 /** An object of a store that the database reads. */
 export interface SourceObject {
@@ -86,11 +86,6 @@ function isSameBucket(one: CloudAddress, other: CloudAddress): boolean {
     return other.kind === "azure" && one.account === other.account && one.container === other.container;
   }
   return one.kind === other.kind && one.bucket === other.bucket;
-}
-
-/** The next step for a file of a hosted database's store. */
-function copyFirst(uri: string): string {
-  return `Copy the file (cli media cp '${uri.replaceAll("'", "'\\''")}' copies/), and give the path of the copy: copies/${basename(uri)}`;
 }
 
 function invalidAddress(url: string): Error {

@@ -1,3 +1,4 @@
+import { basename } from "node:path/posix";
 import { fileURLToPath } from "node:url";
 import { appError } from "@appdb/contract/errors";
 import type { StoredObject } from "@appdb/engine/media/media-objects";
@@ -22,7 +23,16 @@ export function inOtherStore(uri: string, { key, store }: Pick<StoredObject, "ke
 }
 
 function stepFor(address: string, kind: string | undefined): string {
-  if (kind === "file") return `Copy it on the machine of the database: cp '${fileURLToPath(address)}' FILE`;
-  if (kind === "mediafs") return `Copy it from there: cli media cp ${address} FILE`;
+  if (kind === "file") return `Copy it on the machine of the database: cp ${shellWord(fileURLToPath(address))} FILE`;
+  if (kind === "mediafs") return `Copy it from there: cli media cp ${shellWord(address)} FILE`;
   return `Copy ${address} with a program of its cloud, or read the row's file in Python: table.collect()`;
+}
+
+/** The next step for a row that names a file of another database's store. */
+export function copyFirst(uri: string): string {
+  return `Copy the file (cli media cp ${shellWord(uri)} copies/), and give the path of the copy: copies/${basename(uri)}`;
+}
+
+function shellWord(word: string): string {
+  return `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -267,5 +267,7 @@ export const FILE_CASES: readonly FileCase[] = [
   ...FORMS,
   ...Object.entries(ROWS).flatMap(([name, content]) => [jsonl(name, content), jsonl(name, content, "json")]),
   jsonl("nested too deep", DEEP),
-  ...Object.entries(OTHER_ENDINGS).map(([name, content]) => ({ ...jsonl(name, content), name, ending: "log" }) as const),
+  ...Object.entries(OTHER_ENDINGS).map(
+    ([name, content]) => ({ ...jsonl(name, content), name, ending: "log" }) as const,
+  ),
 ];
