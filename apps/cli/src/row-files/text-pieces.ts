@@ -158,7 +158,7 @@ function parquetAsText(typed: string, isFile: boolean): Error {
   if (isFile) {
     return appError("usage", {
       detail: `${typed} is a Parquet file.`,
-      hint: "Name it with the ending .parquet, or choose: --format parquet",
+      hint: "Name it with the ending .parquet.",
     });
   }
   return appError("usage", {
