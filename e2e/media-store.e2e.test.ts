@@ -177,8 +177,13 @@ test("exported files are inserted again by the command and the library, in the s
     await expectExit(project, 0, "export", `${target}/letters`, "-o", "foreign.jsonl");
     const refused = await expectProblem(project, 1, "insert", `${other}/copies`, "foreign.jsonl");
     expect(refused.detail).toContain(store);
-    expect(refused.hint).toMatch(/cli media cp |SERVICE_MEDIA_SOURCES/);
     expect((await json("count", `${other}/copies`)).count).toBe(0);
+    // the next step works to the letter
+    const [, copy = "", path = ""] = /\((cli media cp .*)\).*: (\S+)$/.exec(refused.hint ?? "") ?? [];
+    expect((await project.type(copy)).code, refused.hint ?? "").toBe(0);
+    writeFile(project, "foreign.jsonl", JSON.stringify({ title: "Copied", text: path }));
+    await expectExit(project, 0, "insert", `${other}/copies`, "foreign.jsonl");
+    expect((await json("get", `${other}/copies`, "Copied")).text).toMatchObject({ type: "text/plain", bytes: 12 });
   }
 });
 

@@ -277,6 +277,13 @@ def test_sheets_are_read_by_their_names(server, docs, tmp_path, openpyxl):
     assert sent(server) == [{"title": "a", "n": 1}, {"title": "b", "n": 2}]
 
 
+@pytest.mark.parametrize("name", ["book", "book.dat"])
+def test_sheets_are_found_by_their_content(server, docs, tmp_path, openpyxl, name):
+    book(openpyxl, tmp_path / "a.xlsx", ["title"], ["a"]).rename(tmp_path / name)
+    docs.insert(tmp_path / name)
+    assert sent(server) == [{"title": "a"}]
+
+
 WRONG_SHEETS = {
     "an index of pandas": ([[None, "title"], [0, "a"]], "A2 of .* has 0 in a column without a name"),
     "a comment": ([["title"], ["a", "note"]], "B2 of .* has 'note' in a column without a name"),

@@ -5,6 +5,7 @@ import dataclasses
 import datetime
 import decimal
 import json
+import os
 import uuid
 from types import SimpleNamespace
 
@@ -132,10 +133,34 @@ def test_files_are_read(server, docs, tmp_path, name):
     "content",
     ["title,n\na,1\n", '"title";"n"\na;1\n', '\n{"title": "a", "n": 1}\n', '[{"title": "a", "n": 1}]', '\ufeff{"title": "a", "n": 1}'],
 )
-def test_a_file_without_an_ending_is_read_by_its_content(server, docs, tmp_path, content):
-    (tmp_path / "rows").write_text(content, encoding="utf-8")
-    docs.insert(tmp_path / "rows")
+@pytest.mark.parametrize("name", ["rows", "rows.txt", "rows.2026-01-31"])
+def test_a_file_without_a_known_ending_is_read_by_its_content(server, docs, tmp_path, content, name):
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    docs.insert(tmp_path / name)
     assert sent(server) == [{"title": "a", "n": 1}]
+
+
+@pytest.mark.parametrize("name", ["none", "none.csv", "none.xlsx", "none.txt", "a.csv/none.csv"])
+def test_a_missing_file_is_refused_before_its_format(docs, tmp_path, name):
+    (tmp_path / "a.csv").touch()
+    with pytest.raises(db.Error, match="There is no file .*none") as caught:
+        docs.insert(tmp_path / name)
+    assert caught.value.code == "file_not_found"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes with names")
+def test_a_pipe_and_a_device_are_refused_by_what_they_are(docs, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(db.Error, match="pipe is a pipe"):
+        docs.insert(tmp_path / "pipe")
+    with pytest.raises(db.Error, match="/dev/null is a device"):
+        docs.insert("/dev/null")
+
+
+@pytest.mark.parametrize("name", ["rows", "rows.log", "rows.jsonl"])
+def test_an_empty_file_has_no_rows(docs, tmp_path, name):
+    (tmp_path / name).touch()
+    assert docs.insert(tmp_path / name).num_rows == 0
 
 
 def test_exports_without_an_ending_come_back(server, docs, tmp_path):
@@ -164,7 +189,11 @@ WRONG = {
     "empty.csv": (b"", "is empty"),
     "bad.jsonl": (b'{"title":"a"}\n{"title":\n', "Line 2 of .* is not valid JSON"),
     "list.jsonl": (b"[1]\n", "Row 1 of .* is int, not an object"),
-    "a.doc": (b"", "cannot read"),
+    "a.txt": (b"some prose\n", "has the column 'some prose', which the table lacks"),
+    "packed": (b"\x1f\x8b\x08\0", "packed is packed by gzip.* gunzip -c .*packed > rows.csv"),
+    "packed.csv": (b"\x1f\x8b\x08\0", "is packed by gzip"),
+    "parquet.csv": (b"PAR1", "is a Parquet file. Name it with the ending .parquet"),
+    "book.jsonl": (b"PK\x03\x04", "is an Excel file or another archive. Name it with the ending .xlsx"),
 }
 
 

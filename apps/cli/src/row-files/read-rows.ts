@@ -4,9 +4,9 @@ import { appError } from "@appdb/contract/errors";
 import type { DataColumn, DataTable } from "@appdb/contract/routes/data-api";
 import type { Context } from "../context.ts";
 import { foldNames } from "./fold-names.ts";
-import { endingOf, knownFormat, type RowFormat, WORKBOOKS } from "./row-formats.ts";
+import { ARRAY_ENDING, endingOf, knownFormat, type RowFormat, WORKBOOKS } from "./row-formats.ts";
 import { ArraySplitter, objectLine } from "./split-array.ts";
-import { isParquet, textPieces, workbook } from "./text-pieces.ts";
+import { isParquet, isRegularFile, notParquet, textPieces, workbook } from "./text-pieces.ts";
 
 /** The name of piped rows in messages. */
 const INPUT = "the input";
@@ -30,7 +30,7 @@ interface Wanted {
 
 /**
  * Reads the rows of a file, piece by piece: JSON lines, a JSON array, CSV or Parquet by the chosen format, the file's
- * ending or, without one, its content. `-` is the input, in one of the first three.
+ * ending or, without a known one, its content. `-` is the input: like a pipe, it has one of the first three.
  * @throws usage for a file that cannot be read, invalid_request for its content, column_not_found
  */
 export async function* readRowFile(
@@ -38,17 +38,18 @@ export async function* readRowFile(
   typed: string,
   wanted: Wanted,
 ): AsyncGenerator<readonly string[], void> {
+  const isFile = typed !== "-" && (await isRegularFile(ctx, typed));
   const ending = endingOf(typed);
   if (WORKBOOKS.includes(ending)) throw workbook(typed);
   const format = knownFormat(typed, wanted.format);
-  const isByContent = format === undefined && ending === "";
-  if (typed !== "-" && (format === "parquet" || (isByContent && (await isParquet(ctx, typed))))) {
+  const isByContent = format === undefined && ending !== ARRAY_ENDING;
+  if (isFile && (format === "parquet" || (isByContent && (await isParquet(ctx, typed))))) {
     const { parquetLines } = await import("./parquet.ts");
     wanted.countRows?.();
     yield* parquetLines(ctx, typed, (names) => columnsOf(names, typed, wanted));
     return;
   }
-  const pieces = textPieces(ctx, typed);
+  const pieces = textPieces(ctx, typed, isFile);
   if (format === "csv") yield* csvLines(pieces, nameOf(typed), wanted);
   else yield* jsonOrCsv(pieces, typed, wanted, format);
 }
@@ -66,28 +67,20 @@ async function* jsonOrCsv(
     if (next.done === true) break;
     head += next.value;
   }
+  if (format === "parquet") throw notParquet(typed);
   const all = withHead(head, pieces);
   const first = head.trimStart()[0];
-  const ending = endingOf(typed);
-  const isObject = ending === ".json" && format === undefined;
+  const isObject = endingOf(typed) === ARRAY_ENDING && format === undefined;
   if (first === "[" || isObject) wanted.countRows?.();
   if (first === "[") yield* foldNames(arrayLines(all, typed), "row", typed);
   else if (isObject) yield* foldNames(once(objectLine(await whole(all), typed)), "row", typed);
   else if (first === "{" || first === undefined || format !== undefined)
     yield* foldNames(plainLines(all, typed), "line", typed);
-  else if (ending === "") yield* csvLines(all, nameOf(typed), wanted);
-  else throw unknownFormat(typed, ending);
+  else yield* csvLines(all, nameOf(typed), wanted);
 }
 
 function nameOf(typed: string): string {
   return typed === "-" ? INPUT : typed;
-}
-
-function unknownFormat(typed: string, ending: string): Error {
-  return appError("usage", {
-    detail: `${typed} is not JSON. A file that ends in ${ending} is read as JSON.`,
-    hint: "Choose its format (--format csv), or name it by its format: .csv, .tsv, .jsonl, .json or .parquet.",
-  });
 }
 
 async function* withHead(head: string, rest: AsyncGenerator<string, void>) {

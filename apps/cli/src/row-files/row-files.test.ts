@@ -1,13 +1,18 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { type ExactJson, isArray, parseExact } from "@appdb/contract/clients/exact-json";
+import { AppError } from "@appdb/contract/errors";
 import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { afterAll, describe, expect, test } from "vitest";
 import { OutputFile } from "./open-output.ts";
 import { createParquet } from "./parquet.ts";
 import { parquetColumn } from "./parquet-columns.ts";
 import { readRowFile } from "./read-rows.ts";
+import type { RowFormat } from "./row-formats.ts";
 import { ArraySplitter } from "./split-array.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "appdb-row-files-"));
@@ -43,9 +48,9 @@ function cells(text: string): readonly ExactJson[] {
   return isArray(row) ? row : [];
 }
 
-async function read(name: string, table = TABLE): Promise<readonly string[]> {
+async function read(name: string, table = TABLE, format?: RowFormat): Promise<readonly string[]> {
   const lines: string[] = [];
-  const given = readRowFile({ cwd: folder, streamInput: undefined }, name, { path: "main/kinds", table });
+  const given = readRowFile({ cwd: folder, streamInput: undefined }, name, { path: "main/kinds", table, format });
   for await (const some of given) lines.push(...some);
   return lines;
 }
@@ -90,6 +95,52 @@ test("a column that the table lacks, and a file that was cut off, are refused", 
   await expect(read("c.parquet")).rejects.toThrow("c.parquet is not a complete Parquet file.");
   writeFileSync(join(folder, "d.csv"), readFileSync(join(folder, "b.parquet")));
   await expect(read("d.csv")).rejects.toThrow("d.csv is a Parquet file.");
+});
+
+/** What a pipe gives: its rows, or the message and hint of its refusal. */
+async function readPipe(content: Uint8Array, format?: RowFormat): Promise<unknown> {
+  const pipe = join(folder, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const sending = writeFile(pipe, content).catch(() => undefined);
+  try {
+    return await read("pipe", TABLE, format);
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    return [error.code, error.message, error.hint];
+  } finally {
+    await sending;
+    rmSync(pipe);
+  }
+}
+
+test.skipIf(process.platform === "win32")("a pipe gives text, and refuses Parquet as piped rows do", async () => {
+  await write("whole.parquet", ROWS);
+  const parquet = readFileSync(join(folder, "whole.parquet"));
+  const streamInput = () => Readable.from([parquet]);
+  const refusals: unknown[] = [await readPipe(parquet), await readPipe(parquet, "parquet")];
+  for (const format of [undefined, "parquet"] as const) {
+    const given = readRowFile({ cwd: folder, streamInput }, "-", { path: "main/kinds", table: TABLE, format });
+    const error = (await given.next().catch((caught: unknown) => caught)) as AppError;
+    refusals.push([error.code, error.message.replace("The input", "pipe"), error.hint]);
+  }
+  expect(new Set(refusals.map(String)).size).toBe(1);
+  expect(refusals[0]).toEqual(["usage", expect.stringContaining("whose index is at its end"), expect.any(String)]);
+  expect(await readPipe(Buffer.from('{"id":1}'))).toEqual(['{"id":1}']);
+  expect(await readPipe(Buffer.from('{"id":1}'), "parquet")).toContain("pipe is not a Parquet file.");
+});
+
+test("a file with another ending is read by its content", async () => {
+  await write("whole.parquet", ROWS);
+  writeFileSync(join(folder, "a.dat"), readFileSync(join(folder, "whole.parquet")));
+  writeFileSync(join(folder, "b.log"), '{"id":1}');
+  writeFileSync(join(folder, "c.txt"), "id\n1\n");
+  writeFileSync(join(folder, "d.txt"), "");
+  expect(await read("a.dat")).toHaveLength(ROWS.length);
+  expect([await read("b.log"), await read("c.txt"), await read("d.txt")]).toEqual([
+    ['{"id":1}'],
+    ["", '{"id":1}'],
+    [""],
+  ]);
 });
 
 test.each([

@@ -5,7 +5,7 @@ import { appError } from "@appdb/contract/errors";
 const FORMATS = ["csv", "jsonl", "parquet"] as const;
 export type RowFormat = (typeof FORMATS)[number];
 
-/** The formats of the endings of files' names. */
+/** The formats of the endings of files' names. `npm run docs` writes these tables for the library too. */
 export const ENDINGS: Readonly<Record<string, RowFormat>> = {
   ".csv": "csv",
   ".tsv": "csv",
@@ -14,8 +14,14 @@ export const ENDINGS: Readonly<Record<string, RowFormat>> = {
   ".parquet": "parquet",
 };
 
+/** The ending of a JSON array, or of one object. */
+export const ARRAY_ENDING = ".json";
+
 /** Endings of files that are none of the formats. */
 export const WORKBOOKS = [".xls", ".xlsm", ".xlsx"];
+
+/** What a file's first bytes say, in Latin-1. A workbook is a ZIP archive. */
+export const MARKS = { parquet: "PAR1", workbook: "PK\u0003\u0004", gzip: "\u001f\u008b" } as const;
 
 /** The ending of a file's name in lower case; empty for none. */
 export function endingOf(path: string): string {

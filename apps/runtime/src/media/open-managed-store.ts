@@ -44,6 +44,7 @@ export async function openManagedStore(place: ManagedStorePlace): Promise<Manage
     sql,
     names: new MediaNames(sql, HOME_STORE),
     objects: {
+      find: (key) => recorded.find(key),
       record: (object) => recorded.record(object),
       requireWritable: async () => {
         await place.admit?.();

@@ -115,7 +115,7 @@ test("a local database reads given addresses of hosted stores that it knows, and
   for (const address of [`${HOME}/x.png`, `${HOME}/shared2/x.png`, "mediafs://acme:other/home/shared/x.png"]) {
     await expect(media.files.takeOwn(address, "image")).rejects.toMatchObject({
       code: "media_source_not_allowed",
-      hint: expect.stringContaining("SERVICE_MEDIA_SOURCES=mediafs://acme:"),
+      hint: expect.stringContaining(`cli media cp '${address}' copies/`),
     });
   }
   await expect(media.files.takeOwn("mediafs://other/home/x.png", "image")).rejects.toMatchObject({

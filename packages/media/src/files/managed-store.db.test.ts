@@ -328,6 +328,22 @@ test("names that the store keeps for itself, and missing ones, are refused by na
   });
 });
 
+test.each([
+  ["file:///srv/media%20files", "cp '/srv/media files/KEY' FILE"],
+  ["mediafs://acme:main/home/local/main-1", "cli media cp 'mediafs://acme:main/home/local/main-1/KEY' FILE"],
+  ["s3://bucket/thumbs", "Copy s3://bucket/thumbs/KEY with a program of its cloud"],
+])("a row's file in the store %s is refused with its place", async (other, step) => {
+  const key = objectKey(hashOf(PNG), "png");
+  await new MediaObjects(tested.sql, { uri: URI }).record({ store: other, key, bytes: PNG.length });
+  await expect(store.read([key], 60)).rejects.toMatchObject({
+    code: "media_not_found",
+    message: `${URI}/${key} is a row's file in the store ${other}, and not in ${URI}.`,
+    hint: expect.stringContaining(step.replace("KEY", key)),
+  });
+  await put(null, PNG);
+  expect((await get(key)).bytes).toEqual(PNG);
+});
+
 test("an object without a name is read by its key, and removed by hand only when it was given long ago", async () => {
   const { key } = (await put(null, PNG)).json;
   expect((await get(key)).bytes).toEqual(PNG);

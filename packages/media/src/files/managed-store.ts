@@ -22,6 +22,7 @@ import { fileContent } from "../stores/content.ts";
 import type { MediaStore } from "../stores/media-store.ts";
 import { readHead } from "./file-source.ts";
 import { UNKNOWN } from "./media-files.ts";
+import { inOtherStore, notFound } from "./missing-files.ts";
 import { SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
 import { type MeasuredRoom, StoreRooms } from "./store-room.ts";
 import type { StorePermit, StoreTokens } from "./store-tokens.ts";
@@ -38,7 +39,7 @@ const CACHED = "private, max-age=3600, immutable";
 export interface ManagedStoreOptions {
   readonly sql: SqlPool;
   readonly names: MediaNames;
-  readonly objects: Pick<MediaObjects, "record" | "requireWritable">;
+  readonly objects: Pick<MediaObjects, "find" | "record" | "requireWritable">;
   /** The store's name in cells. */
   readonly store_name: string;
   readonly store: MediaStore;
@@ -157,7 +158,7 @@ export class ManagedStore implements AsyncDisposable {
     const files: ReadableFile[] = [];
     for (const name of given) {
       const file = found.get(name);
-      if (file === undefined) throw this.#notFound(name);
+      if (file === undefined) throw await this.#missing(name);
       const { bytes, key } = file;
       const type = await this.#typeOf(file);
       const token = tokens.make({ action: "get", key, type, name: lastOf(name) }, expiresS);
@@ -223,7 +224,7 @@ export class ManagedStore implements AsyncDisposable {
   async #send({ key, name, type }: StorePermit & { action: "get" }, request: StoreRequest): Promise<RouteAnswer> {
     const { store } = this.#options;
     const found = await store.head(key);
-    if (found === undefined) throw this.#notFound(name);
+    if (found === undefined) throw notFound(this.#options.uri, name);
     const file = {
       bytes: found.bytes,
       type,
@@ -345,13 +346,11 @@ export class ManagedStore implements AsyncDisposable {
     });
   }
 
-  #notFound(name: string): Error {
-    const { uri } = this.#options;
-    return appError("media_not_found", {
-      detail: `${uri} has no file ${JSON.stringify(name)}.`,
-      hint: `List its files: cli media ls -r ${uri}`,
-      meta: { store: uri, name },
-    });
+  /** The error of a name that the store does not have. A row's file may be in another store of the database. */
+  async #missing(name: string): Promise<Error> {
+    const { objects, store_name: own, uri } = this.#options;
+    const found = isObjectKey(name) ? await objects.find(name) : undefined;
+    return found === undefined || found.store === own ? notFound(uri, name) : inOtherStore(uri, found);
   }
 }
 

@@ -26,6 +26,7 @@ import type { FetchCurrent, FileCache } from "./file-cache.ts";
 import { contentOf, hashOf, headOf, readHead, type Source } from "./file-source.ts";
 import { fits, madeWrongKind, misfit, typeOf, wrongKindOfOwn } from "./fits-kind.ts";
 import type { MediaSources } from "./media-sources.ts";
+import { copyFirst } from "./missing-files.ts";
 import { isOriginal, stampOriginal } from "./originals.ts";
 import { notFound, type OwnStores, openOwn } from "./own-stores.ts";
 import { type FoundType, SNIFFED_BYTES, sniffType } from "./sniff-type.ts";
@@ -147,7 +148,7 @@ export class LocalMediaFiles implements MediaFiles {
     const { database, name, store: storeUri } = parseMediaUri(uri);
     if (storeUri !== ownUri) {
       const isOfClient = "organization" in database && !("organization" in parseMediaUri(ownUri).database);
-      if (!isOfClient) throw otherStore(uri, ownUri);
+      if (!isOfClient) throw otherStore(uri);
       sources.find(uri);
       return undefined;
     }
@@ -350,10 +351,10 @@ export function storeNameOf(address: string): string {
   return address.replace(/\/$/, "");
 }
 
-function otherStore(uri: string, ownUri: string): Error {
+function otherStore(uri: string): Error {
   return appError("invalid_request", {
     detail: `${uri} is in the media store of another database.`,
-    hint: `Copy the file (cli media cp ${uri} FILE), and insert the path of the copy, or put it into this database's store: cli media cp FILE ${ownUri}/`,
+    hint: copyFirst(uri),
   });
 }
 

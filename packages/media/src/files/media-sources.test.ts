@@ -51,6 +51,14 @@ describe("an address outside of the known stores", () => {
     "wasbs://pictures@attacker.blob.core.windows.net/a/b.png",
   ])("is refused: %s", (url) => expect(codeOf(url)).toBe("media_source_not_allowed"));
 
+  test("of a hosted database is refused with the command that copies the file", () => {
+    expect(() => sources.find("mediafs://acme:other/home/größe '1'.png")).toThrow(
+      expect.objectContaining({
+        hint: "Copy the file (cli media cp 'mediafs://acme:other/home/größe '\\''1'\\''.png' copies/), and give the path of the copy: copies/größe '1'.png",
+      }),
+    );
+  });
+
   test("is refused with the address and the setting that allows it", () => {
     expect(() => sources.find("s3://other/folder/a.png")).toThrow(
       expect.objectContaining({

@@ -7,6 +7,7 @@ import {
   readObjectAddress,
   readStoreAddress,
 } from "../stores/media-address.ts";
+import { copyFirst } from "./missing-files.ts";
 
 /** An object of a store that the database reads. */
 export interface SourceObject {
@@ -47,7 +48,9 @@ export class MediaSources {
     }
     throw appError("media_source_not_allowed", {
       detail: `The address ${shorten(url)} is not in a store that this database reads.`,
-      hint: `Upload the file, or allow its store: ${this.#describe(printStoreAddress(store))}`,
+      hint: isMediaUri(url)
+        ? copyFirst(url)
+        : `Upload the file, or allow its store: ${this.#describe(printStoreAddress(store))}`,
       meta: { address: shorten(url) },
     });
   }

@@ -10,14 +10,12 @@ from appdb.declare.errors import Error
 def excel_rows(path, naming, places, columns):
     """Yields the rows of the first sheet, whose first row names columns. Raises Error."""
     openpyxl = need("openpyxl", "An Excel file")
-    values, formulas = _opened(openpyxl, path, True), _opened(openpyxl, path, False)
-    try:
+    # openpyxl refuses a path without an ending of Excel, but no open file
+    with open(path, "rb") as one, open(path, "rb") as other:
+        values, formulas = _opened(openpyxl, path, one, True), _opened(openpyxl, path, other, False)
         if not values.worksheets:
             raise Error(f"{path} has no sheet with cells.", "Save it with the rows in its first sheet.")
         yield from _sheet_rows(path, values.worksheets[0], formulas.worksheets[0], naming, places, columns)
-    finally:
-        values.close()
-        formulas.close()
 
 
 def _sheet_rows(path, sheet, written, naming, places, columns):
@@ -50,11 +48,11 @@ def _sheet_rows(path, sheet, written, naming, places, columns):
             yield row
 
 
-def _opened(openpyxl, path, is_of_values):
+def _opened(openpyxl, path, file, is_of_values):
     from zipfile import BadZipFile
 
     try:
-        return openpyxl.load_workbook(path, read_only=True, data_only=is_of_values)
+        return openpyxl.load_workbook(file, read_only=True, data_only=is_of_values)
     except (BadZipFile, KeyError, ValueError, OSError, openpyxl.utils.exceptions.InvalidFileException) as error:
         raise _not_readable(path, "an Excel file", error) from error
 

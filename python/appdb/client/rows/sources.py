@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import stat
 
 from appdb.client.rows.arrow_values import types_of
 from appdb.client.rows.frames import decoded_rows, has_arrow
@@ -12,7 +13,6 @@ from appdb.declare.errors import Error, listed
 from appdb.kinds import rules
 
 _PIECE = 10_000
-_FILES = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".xlsx", ".xlsm")
 
 
 class Source:
@@ -185,26 +185,15 @@ def _dataset_rows(given):
 
 
 def _file(path, columns, naming):
-    extension = os.path.splitext(path)[1].lower()
-    if extension not in ("", *_FILES):
-        raise Error(f"The library cannot read {path}.", f"It reads files that end in {', '.join(_FILES)}, or without an ending.")
-    if not os.path.isfile(path):
-        if os.path.isdir(path):
-            raise Error(f"{path} is a folder.", "Insert its files one by one.", "file_not_found")
-        raise Error(f"There is no file {path}.", "Check its path.", "file_not_found")
-    if not os.access(path, os.R_OK):
-        raise Error(f"{path} cannot be read: permission denied.", "Use a file that you can read.")
-    if extension == "":
-        from appdb.client.rows.text_files import ending_by_content
+    _check_file(path)
+    from appdb.client.rows import text_files
 
-        extension = ending_by_content(path)
+    format = text_files.format_of(path)
     places = Places(path)
-    if extension in (".csv", ".tsv"):
+    if format == "csv":
         return _csv(path, columns, naming)
-    if extension in (".json", ".jsonl", ".ndjson"):
-        from appdb.client.rows import text_files
-
-        if extension == ".json":
+    if format in ("json", "jsonl"):
+        if format == "json":
             places.count_rows()
             rows = naming.rows(text_files.json_rows(path), columns, places)
         else:
@@ -212,13 +201,31 @@ def _file(path, columns, naming):
         return Source(_with_base64(rows, columns), place=places)
     from appdb.client.rows import sheets
 
-    if extension == ".parquet":
+    if format == "parquet":
         parquet = sheets.parquet_file(path)
         schema = parquet.schema_arrow
         naming.columns(schema.names, path, columns)
         rows = _with_base64(naming.rows(_arrow_file_rows(parquet, path, columns, naming), columns), columns)
         return Source(rows, parquet.metadata.num_rows, True, types=_types(schema, naming))
     return Source(_with_base64(sheets.excel_rows(path, naming, places, columns), columns), place=places)
+
+
+def _check_file(path):
+    """Raises Error for what cannot be read several times from its beginning, and for a missing file."""
+    try:
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise Error(f"There is no file {path}.", "Check its path.", "file_not_found") from None
+    except (OSError, ValueError) as error:
+        raise Error(f"{path!r} cannot be read: {error}.", "Use a file that you can read.") from None
+    if stat.S_ISDIR(mode):
+        raise Error(f"{path} is a folder.", "Insert its files one by one.", "file_not_found")
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        kind = next((kind for is_one, kind in kinds if is_one(mode)), "a device")
+        raise Error(f"{path} is {kind}. The library reads files only.", "Save its content as a file, and insert that.")
+    if not os.access(path, os.R_OK):
+        raise Error(f"{path} cannot be read: permission denied.", "Use a file that you can read.")
 
 
 def _with_base64(rows, columns):

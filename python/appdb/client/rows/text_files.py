@@ -1,29 +1,51 @@
-"""Rows of JSON and JSON lines files. Errors name the line."""
+"""The formats of files of rows, and rows of JSON and JSON lines files. Errors name the line."""
 
 import json
+import os
 
 from appdb.client.rows.csv_files import encoding_of, line_error, not_text
 from appdb.client.rows.exact_numbers import json_number
+from appdb.client.rows.row_formats import ENDINGS, MARKS
 from appdb.declare.errors import Error
 
-#: The first bytes of files that are not text.
-_MARKS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx"}
 _DEEP = "has a value that is nested too deep"
+_TEXTS = ("csv", "json", "jsonl")
+_NAMES = {"parquet": "a Parquet file", "workbook": "an Excel file or another archive"}
+#: The ending that a file of these formats needs.
+_NEEDED = {"parquet": ".parquet", "workbook": ".xlsx"}
 
 
-def ending_by_content(path):
-    """The ending that a file without one would have, as `cli insert` reads it. Raises Error."""
+def format_of(path):
+    """The format of a file, by the ending of its name, otherwise by its content, as `cli insert` reads it. Raises Error."""
+    known = ENDINGS.get(os.path.splitext(path)[1].lower())
+    if known not in (None, *_TEXTS):
+        return known
+    marked = _mark(path)
+    if marked == "gzip":
+        raise Error(f"{path} is packed by gzip, which the library does not unpack.", f"Unpack it: gunzip -c {path} > rows.csv")
+    if marked is None:
+        return known or _text_format(path)
+    if known is None:
+        return marked
+    raise Error(f"{path} is {_NAMES[marked]}.", f"Name it with the ending {_NEEDED[marked]}.")
+
+
+def _mark(path):
+    """The format that the first bytes of a file name."""
     with open(path, "rb") as file:
-        mark = file.read(4)
-    if mark in _MARKS:
-        return _MARKS[mark]
+        head = file.read(max(map(len, MARKS)))
+    return next((format for mark, format in MARKS.items() if head.startswith(mark)), None)
+
+
+def _text_format(path):
+    """JSON lines for an object or an array, otherwise CSV."""
     first = ""
     with open(path, encoding=_encoding(path)) as file:
         for line in _text_lines(path, iter(file.readline, "")):
             first = line.strip()[:1]
             if first:
                 break
-    return ".jsonl" if first in ("", "{", "[") else ".csv"
+    return "jsonl" if first in ("", "{", "[") else "csv"
 
 
 def json_rows(path):

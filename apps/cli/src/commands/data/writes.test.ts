@@ -179,7 +179,8 @@ describe("insert", () => {
     ["a.csv", "id,,title\n1,,x\n2,y,z\n", 'a.csv, line 3: "y" is in a column without a name.'],
     ["a.jsonl", '{"id": 1}\n{"id": 2, "ID": 3}\n', "a.jsonl, line 2: The column id has several values."],
     ["a.xlsx", "id,title\n1,x\n", "a.xlsx is an Excel file or another archive, which this command does not read."],
-    ["a.txt", "id,title\n1,x\n", "a.txt is not JSON. A file that ends in .txt is read as JSON."],
+    ["a.txt", "some prose\n", 'main/docs has no column "some prose". The file a.txt names it.'],
+    ["a.txt", "PK\u0003\u0004...", "a.txt is an Excel file or another archive, which this command does not read."],
     ["rows", "some prose\n", 'main/docs has no column "some prose". The file rows names it.'],
     ["rows", "PK\u0003\u0004...", "rows is an Excel file or another archive, which this command does not read."],
     ["a.xlsx", "PK\u0003\u0004...", "a.xlsx is an Excel file or another archive, which this command does not read."],
@@ -213,7 +214,10 @@ describe("insert", () => {
   });
 
   test("refuses a missing file, and no input", async () => {
-    expect((await run(["insert", "main/docs", "none.csv"])).stderr).toContain("The file none.csv cannot be read");
+    for (const name of ["none.csv", "none.xlsx", "none.parquet", "none"]) {
+      expect((await run(["insert", "main/docs", name])).stderr).toContain(`There is no file ${name}.`);
+    }
+    expect((await run(["insert", "main/docs", "."])).stderr).toContain(". is a folder.");
     expect((await run(["insert", "main/docs", "-"])).stderr).toContain("Nothing is piped in.");
   });
 

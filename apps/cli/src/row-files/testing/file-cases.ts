@@ -1,7 +1,7 @@
 /** A file of rows, and the columns of its table. */
 export interface FileCase {
   readonly name: string;
-  readonly ending: "csv" | "tsv" | "json" | "jsonl";
+  readonly ending: "csv" | "tsv" | "json" | "jsonl" | "log";
   readonly columns: Readonly<Record<string, string>>;
   readonly content: string | Uint8Array;
 }
@@ -249,10 +249,25 @@ const ROWS: Readonly<Record<string, string | Uint8Array>> = {
 };
 const DEEP = `{"meta": ${"[".repeat(2_000)}${"]".repeat(2_000)}}\n`;
 
+/** Files with an ending that names no format. */
+const OTHER_ENDINGS: Readonly<Record<string, string | Uint8Array>> = {
+  "other ending: objects": '{"title": "a"}\n{"title": "b"}\n',
+  "other ending: an array": '\n[{"title": "a"}]',
+  "other ending: CSV": "title;n\na;1\nb;\n",
+  "other ending: UTF-16": utf16("title\nä\n"),
+  "other ending: nothing": "",
+  "other ending: a blank line": "\n",
+  "other ending: prose": "some prose\n",
+  "other ending: a quote": '"title"\n"a"\n',
+};
+
 export const FILE_CASES: readonly FileCase[] = [
   ...NULLABLE,
   ...REQUIRED,
   ...FORMS,
   ...Object.entries(ROWS).flatMap(([name, content]) => [jsonl(name, content), jsonl(name, content, "json")]),
   jsonl("nested too deep", DEEP),
+  ...Object.entries(OTHER_ENDINGS).map(
+    ([name, content]) => ({ ...jsonl(name, content), name, ending: "log" }) as const,
+  ),
 ];
