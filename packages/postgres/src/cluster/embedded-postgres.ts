@@ -184,9 +184,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     return this.#options.template_folder !== undefined;
   }
 
-  #ownsHome(): boolean {
-    return this.#options.ownsHome?.() ?? true;
-  }
+  #ownsHome = (): boolean => this.#options.ownsHome?.() ?? true;
 
   async #endServer(): Promise<void> {
     const server = this.#server;
