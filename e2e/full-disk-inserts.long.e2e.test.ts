@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { writeFileSync } from "node:fs";
+import { statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { canMount } from "@appdb/testkit/can-mount";
 import { eventually } from "@appdb/testkit/eventually";
@@ -48,6 +48,10 @@ test.skipIf(!canMount())(
     const stored = ran.filter(({ code }) => code === 0).length * ROWS;
     const count = async () => JSON.parse((await expectExit(project, 0, "count", DOCS, "--json")).stdout).count;
     expect(await count()).toBeGreaterThanOrEqual(stored);
+
+    const { bavail, bsize } = statfsSync(project.home);
+    // about two batches beyond the reserve, and the log
+    expect((bavail * bsize) / 1024 ** 2).toBeGreaterThan(128);
 
     // what is written on the disk by others ends no database for good either
     disk.fill();
