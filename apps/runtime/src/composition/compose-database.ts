@@ -38,7 +38,7 @@ import { UseMeter } from "../databases/use-meter.ts";
 import { DiskGuard } from "../disks/disk-guard.ts";
 import { createMachineDisk, type MachineDisk } from "../disks/machine-disk.ts";
 import { ServerReserve, shareRefusal } from "../disks/server-reserve.ts";
-import { createSpoolRoom } from "../disks/spool-room.ts";
+import { SpoolRoom } from "../disks/spool-room.ts";
 import { openManagedStore } from "../media/open-managed-store.ts";
 
 /** Timeout for PostgreSQL's list of connections. */
@@ -154,7 +154,13 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     refuseWrites: (isReached) => refuse("server", isReached),
   });
-  const disk = new DiskGuard({
+  const spools = new SpoolRoom({
+    // temporary folders of pods are in memory
+    folder: spec.data_folder,
+    uri: spec.uri,
+    room: async () => (await disk.room()).bytes,
+  });
+  const disk: DiskGuard = new DiskGuard({
     folders: [
       spec.data_folder,
       spec.log_folder,
@@ -171,6 +177,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     log,
     clock: steady,
     usedAt: () => use.last_touched_at,
+    spools,
     reserve,
     refuseWrites: (isFull) => refuse("database", isFull),
     tellRoom: (bytes) => tellDiskRoom(superuser, bytes),
@@ -220,12 +227,7 @@ export function composeDatabase(input: ComposeDatabaseInput): DatabasePodDeps & 
     manifests,
     mediaOf: () => spec.media,
     printAddress,
-    // temporary folders of pods are in memory
-    openSpool: createSpoolRoom({
-      folder: spec.data_folder,
-      uri: spec.uri,
-      room: async () => (await disk.room()).bytes,
-    }),
+    openSpool: () => spools.open(),
   });
   const rowFiles = new RowFiles({ sql, log, place: spec.media, env: spec.runtime.env, printAddress });
   const queryWorkers = new QueryWorkers({ clock: steady, log });

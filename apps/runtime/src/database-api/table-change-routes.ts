@@ -8,6 +8,9 @@ import { refuseCallersCode } from "../data-reads/query-code.ts";
 import { changeDatabase, readDefinition, readHistory, type TableChangeDeps } from "../databases/table-changes.ts";
 import { findBrokenByChange } from "../services/broken-services.ts";
 
+/** Changes that give space back, also on a full disk. */
+const FREEING: ReadonlySet<string> = new Set(["drop_table", "drop_folder", "drop_index"]);
+
 /** Routes for definitions and changes of single tables of the database. */
 export function tableChangeHandlers(
   deps: DatabasePodDeps,
@@ -24,7 +27,8 @@ export function tableChangeHandlers(
     },
     tableChange: async ({ body: { files, project_root: _root, runtime: _runtime, services, ...request } }) => {
       refuseCallersCode({ ...request, runtime: null });
-      await deps.disk.admit();
+      // the hint of a full disk is to drop tables
+      if (!FREEING.has(request.change.change)) await deps.disk.admit();
       await deps.ready();
       const differing = differingFiles(files === null ? null : runtimes.of(files).project_root, request.digests);
       if (differing.length > 0) throw filesDiffer(differing, `Upload them first: cli db update ${spec.uri}`);

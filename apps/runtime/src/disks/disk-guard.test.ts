@@ -26,6 +26,7 @@ function guardOf(folder: string, given: Partial<DiskGuardDeps> = {}): DiskGuard 
     log: createSilentLog(),
     clock: { now: () => 0 },
     usedAt: () => 0,
+    spools: { bytes: 0 },
     refuseWrites: async () => undefined,
     tellRoom: async () => undefined,
     reserve: NO_RESERVE,
@@ -97,6 +98,7 @@ test("counts a media store without visiting its files, and keeps its last size",
   using guard = guardOf(folder, {
     clock: { now: () => now },
     usedAt: () => now,
+    spools: { bytes: 0 },
     refuseWrites: async (isFull) => void refused.push(isFull),
     async readMedia() {
       const answer = answers.shift();
@@ -137,6 +139,7 @@ test.each([
     log: createSilentLog(),
     clock: { now: () => 0 },
     usedAt: () => 0,
+    spools: { bytes: 0 },
     refuseWrites: async () => undefined,
     tellRoom: async (bytes) => void rooms.push(bytes),
     reserve: NO_RESERVE,

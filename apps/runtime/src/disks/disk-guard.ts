@@ -87,6 +87,8 @@ export interface DiskGuardDeps {
   usedAt(): number;
   /** Makes PostgreSQL refuse writes that bypass this guard, such as those of services. */
   refuseWrites(isFull: boolean): Promise<void>;
+  /** Files without a name, which are not in the measured folders. */
+  readonly spools: { readonly bytes: number };
   /** The reserve of the server's disk, which bounds writes too. */
   readonly reserve: Pick<ServerReserve, "check" | "watch">;
   /** Tells PostgreSQL's clients how many bytes may still be written; undefined for enough. */
@@ -192,10 +194,10 @@ export class DiskGuard implements Disposable {
     }
   }
 
-  /** Bytes that may still be written, as measured last. */
+  /** Bytes that may still be written, as measured last and without the spools. */
   async room(): Promise<{ readonly bytes: number; readonly measured_at: number }> {
     await this.watch();
-    return { bytes: roomOf(this.#use, this.#limits), measured_at: this.#measuredAt };
+    return { bytes: this.#room(), measured_at: this.#measuredAt };
   }
 
   /** Checks by the last result that a write may continue. @throws disk_full */
@@ -236,8 +238,12 @@ export class DiskGuard implements Disposable {
   }
 
   #shownRoom(): number | undefined {
-    const room = Math.max(0, roomOf(this.#use, this.#limits));
+    const room = Math.max(0, this.#room());
     return room >= TOLD_BYTES ? undefined : Math.floor(room / TOLD_STEP_BYTES) * TOLD_STEP_BYTES;
+  }
+
+  #room(): number {
+    return roomOf(this.#use, this.#limits) - this.#deps.spools.bytes;
   }
 
   #bytes(): number {

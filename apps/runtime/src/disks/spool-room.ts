@@ -6,40 +6,57 @@ import { createFileSpool, MEMORY_BYTES } from "@appdb/system/files/file-spool";
 export interface SpoolPlace {
   readonly folder: string;
   readonly uri: string;
-  /** Bytes that may still be written to the disk of the database. */
+  /** Bytes that may still be written to the disk of the database, without those of its spools (`bytes`). */
   room(): Promise<number>;
 }
 
 /**
- * Opens the spools of a database. The files have no name, so nothing that measures the folder counts them: the spools
- * count their bytes themselves, and have the room of the disk together.
+ * The spools of a database. Their files have no name, so nothing that measures the folder counts them: the spools count
+ * their bytes themselves, and every other writer has the room without them.
  */
-export function createSpoolRoom({ folder, room, uri }: SpoolPlace): () => Spool {
-  let waiting = 0;
-  return () => {
+export class SpoolRoom {
+  readonly #place: SpoolPlace;
+  #bytes = 0;
+
+  constructor(place: SpoolPlace) {
+    this.#place = place;
+  }
+
+  /** Bytes in files. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  open(): Spool {
+    const { folder, room, uri } = this.#place;
     const spool = createFileSpool(folder);
-    let counted = 0;
+    let inFile = 0;
+    const count = (bytes: number) => {
+      this.#bytes += bytes - inFile;
+      inFile = bytes;
+    };
     return {
       get bytes() {
         return spool.bytes;
       },
       /** @throws disk_full */
       write: async (piece) => {
-        const bytes = typeof piece === "string" ? Buffer.byteLength(piece) : piece.length;
-        counted += bytes;
-        waiting += bytes;
+        const bytes = spool.bytes + (typeof piece === "string" ? Buffer.byteLength(piece) : piece.length);
         // less stays in memory
-        if (counted > MEMORY_BYTES && waiting > (await room())) throw noRoom(uri, waiting);
+        if (bytes >= MEMORY_BYTES) {
+          // counted before it is awaited, so that no two are promised the same room
+          count(bytes);
+          if ((await room()) < 0) throw noRoom(uri, this.#bytes);
+        }
         await spool.write(piece);
       },
       read: () => spool.read(),
       [Symbol.asyncDispose]: async () => {
-        waiting -= counted;
-        counted = 0;
         await spool[Symbol.asyncDispose]();
+        count(0);
       },
     };
-  };
+  }
 }
 
 function noRoom(uri: string, bytes: number): Error {

@@ -15,11 +15,13 @@ export type FullDisk = "database" | "server";
 
 /**
  * Makes PostgreSQL refuse every writing transaction of all connections except those opened with `WRITES_ALWAYS`, or
- * accept writes again. Survives server restarts. Safe to repeat.
+ * accept writes again. A checkpoint then removes log that a full disk has no room for. Survives server restarts. Safe to
+ * repeat.
  */
 export async function refuseWrites(sql: SqlConnection, full: FullDisk | undefined): Promise<void> {
   await alterSystem(sql, FULL_DISK, full === "server" ? full : undefined);
   await alterSystem(sql, SETTING, full === undefined ? undefined : "on");
+  if (full !== undefined) await sql.query({ text: "checkpoint" });
 }
 
 /** Names the server's disk in PostgreSQL's refusal of a write. Returns any other error unchanged. */

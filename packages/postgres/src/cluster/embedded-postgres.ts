@@ -35,6 +35,8 @@ import {
 import type { ServerHandle } from "./server-handle.ts";
 import { SERVER_WAY, type ServerPaths, startPostgres } from "./server-process.ts";
 import { clearStaleLocks } from "./stale-locks.ts";
+import { isSameOutage, stoppedMeanwhile } from "./start-failure.ts";
+import { StartReserve } from "./start-reserve.ts";
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 5_000;
@@ -52,6 +54,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   readonly #options: EmbeddedPostgresOptions;
   #chosen: Passwords | undefined;
   readonly #address: LocalAddress;
+  readonly #reserve: StartReserve;
   #server: ServerHandle | undefined;
   #starting: Promise<void> | undefined;
   #tidying: Promise<void> = Promise.resolve();
@@ -63,6 +66,7 @@ export class EmbeddedPostgres implements PostgresProvider {
   constructor(options: EmbeddedPostgresOptions) {
     this.#options = options;
     this.#address = options.address ?? localAddress(options);
+    this.#reserve = new StartReserve({ ...options, dsn: () => this.superuserDsn(this.#firstDatabase) });
   }
 
   start(): Promise<void> {
@@ -159,6 +163,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     this.#isStopping = true;
     this.#copying.abort();
     this.#starting = undefined;
+    await this.#reserve.stop();
     await this.#endServer();
     // finishes making the cluster so that no initdb outlives us; the starter gets the stop as its error
     await starting?.catch(() => undefined);
@@ -179,9 +184,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     return this.#options.template_folder !== undefined;
   }
 
-  #ownsHome(): boolean {
-    return this.#options.ownsHome?.() ?? true;
-  }
+  #ownsHome = (): boolean => this.#options.ownsHome?.() ?? true;
 
   async #endServer(): Promise<void> {
     const server = this.#server;
@@ -337,6 +340,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     for (;;) {
       if (this.#isStopping || !this.#ownsHome()) throw stoppedMeanwhile();
       const { address, data_folder: dataFolder } = paths;
+      await this.#reserve.prepare();
       address.prepare();
       const send = paths.way === "pg_ctl" ? sendByPgCtl(paths.bin) : undefined;
       await clearStaleLocks(dataFolder, address.socket_folder, this.#options.log, send);
@@ -347,6 +351,7 @@ export class EmbeddedPostgres implements PostgresProvider {
         });
         return;
       } catch (error) {
+        if (await this.#reserve.rescue(error)) continue;
         const isLeftover = error instanceof Error && error.message.includes("pre-existing shared memory block");
         if (!isLeftover || performance.now() > until) throw error;
         await sleep(FIRST_RETRY_MS);
@@ -359,12 +364,15 @@ export class EmbeddedPostgres implements PostgresProvider {
     this.#state = "up";
     this.#failure = undefined;
     this.#options.log.info({ postgres_pid: this.#server?.pid }, "PostgreSQL is up");
+    this.#reserve.watch(paths.data_folder);
     const server = this.#server;
     void server?.ended.then(() => this.#restart(paths, server));
   }
 
   async #restart(paths: ServerPaths, server: ServerHandle): Promise<void> {
     if (this.#isStopping) return;
+    // its statements fail with the server
+    await this.#reserve.stop();
     const { log } = this.#options;
     this.#state = "starting";
     log.warn({ postgres_pid: server.pid, ...server.end }, "PostgreSQL ended and is restarted");
@@ -380,17 +388,13 @@ export class EmbeddedPostgres implements PostgresProvider {
       } catch (error) {
         if (this.#isStopping || !this.#ownsHome()) return;
         // an outage is logged once, however many attempts it takes
-        const before = this.#failure?.message;
+        const before = this.#failure;
         this.#keepFailure(error);
-        if (before === undefined || before !== this.#failure?.message) {
+        if (before === undefined || !isSameOutage(before, this.#failure)) {
           log.error({ err: error }, "PostgreSQL could not be restarted");
         }
         await sleep(pause);
       }
     }
   }
-}
-
-function stoppedMeanwhile(): Error {
-  return appError("postgres_failed", { detail: "PostgreSQL was stopped while it started." });
 }

@@ -7,6 +7,17 @@ export function walBudgetMb({ disk_gb: diskGb }: Pick<Resources, "disk_gb">): nu
   return clamp((diskGb * MB_PER_GB) / 8, 64, 4_096);
 }
 
+/** Maximum share of the machine's disk that the write-ahead log of one server uses. */
+const WAL_SHARE = 16;
+
+/** The settings with a write-ahead log that is small in proportion to the disk, whatever the database may use of it. */
+export function boundWal<T extends Readonly<Record<string, string>>>(settings: T, diskBytes: number): T {
+  const share = clamp(diskBytes / WAL_SHARE / 1024 ** 2, 64, 4_096);
+  const max = Math.min(Number.parseInt(settings.max_wal_size ?? "", 10) || share, share);
+  const min = Math.min(Number.parseInt(settings.min_wal_size ?? "", 10) || max, Math.floor(max / 2));
+  return { ...settings, max_wal_size: mb(max), min_wal_size: mb(min) };
+}
+
 /**
  * PostgreSQL settings for a database of this size. The pods of a database share its memory: an eighth is PostgreSQL's
  * cache; connections, the engine and the application's functions use the rest. Omits processes that a small database

@@ -7,6 +7,7 @@ import { readIfExists } from "@appdb/system/files/read-if-exists";
 import { writeRules } from "./cluster-access.ts";
 import { ControlledServer } from "./controlled-server.ts";
 import type { LocalAddress } from "./local-address.ts";
+import { boundWal } from "./postgres-settings.ts";
 import { childHandle, type ServerHandle } from "./server-handle.ts";
 import { asServerUser, boundToParent } from "./server-user.ts";
 import { readLock } from "./stale-locks.ts";
@@ -43,7 +44,7 @@ const SETTINGS = {
   shared_buffers: "128MB",
   wal_buffers: "4MB",
   min_wal_size: "64MB",
-  max_wal_size: "1GB",
+  max_wal_size: "1024MB",
   checkpoint_timeout: "15min",
   synchronous_commit: "on",
   jit: "off",
@@ -66,7 +67,9 @@ const SETTINGS = {
 export async function startPostgres(paths: ServerPaths, onSpawn: (server: ServerHandle) => void): Promise<void> {
   const { address, data_folder: dataFolder } = paths;
   const rules = { hba_file: writeRules(dataFolder, address.rule) };
-  const settings = { ...SETTINGS, ...paths.settings, ...address.settings(), ...rules };
+  const { blocks, bsize } = statfsSync(dataFolder);
+  const own = boundWal({ ...SETTINGS, ...paths.settings }, blocks * bsize);
+  const settings = { ...own, ...address.settings(), ...rules };
   if (paths.way === "child") await startChild(paths, settings, onSpawn);
   else await startControlled(paths, settings, onSpawn);
 }

@@ -1,4 +1,4 @@
-import { appError } from "@appdb/contract/errors";
+import { type AppError, appError } from "@appdb/contract/errors";
 
 /** Minimum free space for a start. On a full disk PostgreSQL cannot even log the reason. */
 const LEAST_BYTES = 1_000_000;
@@ -43,4 +43,13 @@ export function startFailure({ failure, free_bytes: freeBytes, output }: FailedS
     detail: `PostgreSQL could not be started: ${failure}.${words === "" ? "" : ` It said: ${words}`}`,
     hint: LOG_HINT,
   });
+}
+
+export function stoppedMeanwhile(): Error {
+  return appError("postgres_failed", { detail: "PostgreSQL was stopped while it started." });
+}
+
+/** Whether the cause is the same. The free bytes of a full disk differ between attempts. */
+export function isSameOutage(before: AppError, now: AppError | undefined): boolean {
+  return before.code === now?.code && (before.code === "disk_full" || before.message === now.message);
 }
