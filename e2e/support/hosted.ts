@@ -85,9 +85,7 @@ export async function makeOrganization(project: TestProject, name: string): Prom
 /** Waits until a database is available. */
 export async function isAvailable(project: TestProject, uri: string): Promise<void> {
   const state = async () => JSON.parse((await expectExit(project, 0, "db", "status", uri, "--json")).stdout);
-  // each check is a command, which takes time from the start
-  const options = { timeout_ms: READY_MS, interval_ms: 300 };
-  await eventually(async () => expect(await state()).toMatchObject({ state: "AVAILABLE" }), options);
+  await eventually(async () => expect(await state()).toMatchObject({ state: "AVAILABLE" }), { timeout_ms: READY_MS });
 }
 
 export function openBrowserSession(url: string): Browse {

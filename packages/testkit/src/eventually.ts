@@ -2,6 +2,9 @@
  *  wait. */
 const FIRST_INTERVAL_MS = 20;
 const LONGEST_INTERVAL_MS = 120;
+/** A check by a command takes most of a processor: it runs for a third of the time at most. */
+const PAUSES_PER_CHECK = 2;
+const LONGEST_PAUSE_MS = 2_000;
 /** For a machine that runs every test at once. Only a test that fails takes so long. */
 const TIMEOUT_MS = 20_000;
 
@@ -16,12 +19,15 @@ export async function eventually<T>(
   const startedAt = Date.now();
   const deadline = startedAt + (options.timeout_ms ?? TIMEOUT_MS);
   for (;;) {
+    const checkedAt = Date.now();
     try {
       return await check();
     } catch (error) {
       if (Date.now() >= deadline) throw error;
     }
-    const waitMs = Math.max(FIRST_INTERVAL_MS, Math.min((Date.now() - startedAt) / 10, LONGEST_INTERVAL_MS));
+    const pauseMs = Math.min(PAUSES_PER_CHECK * (Date.now() - checkedAt), LONGEST_PAUSE_MS);
+    const shortMs = Math.min((Date.now() - startedAt) / 10, LONGEST_INTERVAL_MS);
+    const waitMs = Math.max(FIRST_INTERVAL_MS, shortMs, pauseMs);
     await new Promise((resolve) => setTimeout(resolve, options.interval_ms ?? waitMs));
   }
 }
