@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { Socket } from "node:net";
 import type { RequestCaller } from "@appdb/contract/worker-protocol";
 import { MEDIA_PATH } from "@appdb/engine/endpoints/media-routes";
 import type { Logger } from "@appdb/engine/ports";
@@ -66,7 +65,7 @@ export function addRoute(server: FastifyInstance, carrier: Carrier, route: Compi
       const needsPlace = route.takes_any_body === true || route.takes_address === true;
       const place = needsPlace ? placeOf(carrier, request) : undefined;
       const { caller } = request;
-      const sender = caller === undefined ? senderOf(raw) : undefined;
+      const sender = caller === undefined ? senderOf(carrier, request) : undefined;
       const answer = route.handle({ body: whole, search, headers, id, signal, route: place, caller, sender });
       // The handler never rejects.
       void answer.then((done) => {
@@ -122,7 +121,7 @@ async function carryStream(
     signal,
     route: placeOf(carrier, request),
     caller: request.caller,
-    sender: senderOf(raw),
+    sender: senderOf(carrier, request),
   });
   // A streamed answer may read the body while it is sent.
   if (typeof answer.body === "string" || Buffer.isBuffer(answer.body)) stream.drop();
@@ -149,8 +148,9 @@ function routerPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ":$1");
 }
 
-function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddress {
-  const { method, url, params, raw } = request;
+function placeOf(carrier: Carrier, request: FastifyRequest): RouteAddress {
+  const { mount, prefix } = carrier;
+  const { method, url, params } = request;
   const path = url.split("?", 1)[0] ?? url;
   return {
     method,
@@ -160,13 +160,14 @@ function placeOf({ mount, prefix }: Carrier, request: FastifyRequest): RouteAddr
     root_path: prefix + mount,
     // Fastify has decoded them.
     params: params as Record<string, string>,
-    client: clientOf(raw.socket, prefix === "" ? undefined : request.headers["x-forwarded-for"]),
+    client: clientOf(carrier, request),
   };
 }
 
 /** The network of a client without a key. */
-function senderOf({ socket: { remoteAddress } }: IncomingMessage): string | undefined {
-  return remoteAddress === undefined ? undefined : networkOf(remoteAddress);
+function senderOf(carrier: Carrier, request: FastifyRequest): string | undefined {
+  const [address] = clientOf(carrier, request) ?? [];
+  return address === undefined ? undefined : networkOf(address);
 }
 
 function hostOf({ headers }: FastifyRequest, isForwarded: boolean): string {
@@ -181,12 +182,11 @@ export function plainHost(host: string): string {
 
 const HOST = /^[A-Za-z0-9._-]+(?::\d{1,5})?$|^\[[0-9A-Fa-f:.]+\](?::\d{1,5})?$/;
 
-/** Address of the client, from the gateway in front or from the connection. */
-function clientOf(
-  { remoteAddress, remotePort }: Socket,
-  forwarded: string | string[] | undefined,
-): RouteAddress["client"] {
+/** Address of the client, from the connection, or from the gateway in front of a hosted service. */
+function clientOf({ prefix }: Carrier, { headers, raw }: FastifyRequest): RouteAddress["client"] {
+  const forwarded = prefix === "" ? undefined : headers["x-forwarded-for"];
   if (typeof forwarded === "string" && forwarded !== "") return [forwarded, 0];
+  const { remoteAddress, remotePort } = raw.socket;
   return remoteAddress === undefined ? null : [remoteAddress, remotePort ?? 0];
 }
 

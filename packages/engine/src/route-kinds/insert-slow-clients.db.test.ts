@@ -46,9 +46,9 @@ function slowInsert(path: keyof typeof ROWS, name: string, request: Partial<Rout
   return { answer, finish: end.happen, waits: waits.happened };
 }
 
-function insertOne(path: keyof typeof ROWS, request: Partial<RouteRequest> = {}) {
+function insertOne(path: keyof typeof ROWS, request: Partial<RouteRequest> = {}, name = "fast") {
   const stream = (async function* () {
-    yield Buffer.from(linesOf([ROWS[path]("fast")]));
+    yield Buffer.from(linesOf([ROWS[path](name)]));
   })();
   return served.send(path, { stream, ...request });
 }
@@ -109,17 +109,24 @@ test("a client that sends nothing at all leaves its slot too", async () => {
   expect(statuses.sort()).toEqual([200, 408]);
 });
 
+const caller = (id: string) => ({ caller: { id, reads_media: true } });
+const sender = (address: string) => ({ sender: address });
+
 test.each([
-  ["key", { caller: { id: "slow", reads_media: true } }, { caller: { id: "fast", reads_media: true } }],
-  ["address", { sender: "192.0.2.1" }, { sender: "192.0.2.2" }],
-])("twenty slow requests of one %s hold one of another back once", async (_what, mine, others) => {
-  const slow = Array.from({ length: 20 }, (_, at) => slowInsert("/plain", `${at} `, mine));
-  await Promise.all(slow.slice(0, 2).map(({ waits }) => waits));
+  ["key", caller("many"), caller("other"), caller("third")],
+  ["address", sender("192.0.2.1"), sender("192.0.2.2"), sender("192.0.2.3")],
+])("requests of one %s hold no other back; those of two hold a third back once", async (_what, mine, other, third) => {
+  const all = Array.from({ length: 20 }, (_, at) => slowInsert("/plain", `${at} `, mine));
+  await Promise.all(all.slice(0, 2).map(({ waits }) => waits));
+  expect((await insertOne("/plain", other)).status).toBe(200);
+  const second = slowInsert("/plain", "second ", other);
+  await second.waits;
   clock.step = 1_000;
-  expect((await insertOne("/plain", others)).status).toBe(200);
+  expect((await insertOne("/plain", third, "third")).status).toBe(200);
   clock.step = 0;
-  for (const { finish } of slow) finish();
-  const ended = await Promise.all(slow.map(({ answer }) => answer));
+  for (const { finish } of [...all, second]) finish();
+  expect((await second.answer).status).toBe(200);
+  const ended = await Promise.all(all.map(({ answer }) => answer));
   const [first, ...more] = ended.filter(({ status }) => status === 408).map(({ text }) => JSON.parse(text));
   expect([first, more]).toMatchObject([{ code: "request_timeout", meta: { limit_s: 3 } }, []]);
 });

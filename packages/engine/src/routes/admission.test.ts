@@ -30,7 +30,7 @@ type Work = ReturnType<typeof work>;
 const begun = (all: readonly Work[]) => all.filter((one) => one.hasBegun()).length;
 
 test("a slot can be claimed only while work waits", async () => {
-  const admission = new Admission(1, 5, "tests");
+  const admission = new Admission({ running: 1, waiting: 5 }, "tests");
   const first = work(admission);
   expect(first.claim()).toBe(false);
   const second = work(admission);
@@ -43,7 +43,7 @@ test("a slot can be claimed only while work waits", async () => {
 });
 
 test("one slot is claimed for each waiting work", async () => {
-  const admission = new Admission(2, 5, "tests");
+  const admission = new Admission({ running: 2, waiting: 5 }, "tests");
   const [first, second] = [work(admission), work(admission)];
   const third = work(admission);
   expect([first.claim(), second.claim()]).toEqual([true, false]);
@@ -57,7 +57,7 @@ test("one slot is claimed for each waiting work", async () => {
 });
 
 test("a request that was cancelled takes no slot", async () => {
-  const admission = new Admission(1, 10, "requests");
+  const admission = new Admission({ running: 1, waiting: 10 }, "requests");
   const gone = AbortSignal.abort(new Error("gone"));
   const work = async () => "done";
   await expect(admission.run(gone, work)).rejects.toThrow("gone");
@@ -81,7 +81,7 @@ test("a request that was cancelled takes no slot", async () => {
 });
 
 test("owners take turns, however much work one of them sends", async () => {
-  const admission = new Admission(2, 100, "tests");
+  const admission = new Admission({ running: 2, waiting: 100 }, "tests");
   const many = Array.from({ length: 20 }, () => work(admission, "a"));
   const few = [work(admission, "b"), work(admission, "b")];
   const other = work(admission, "c");
@@ -100,7 +100,7 @@ test("owners take turns, however much work one of them sends", async () => {
 });
 
 test("an owner alone has all slots, and its work keeps its order", async () => {
-  const admission = new Admission(2, 100, "tests");
+  const admission = new Admission({ running: 2, waiting: 100 }, "tests");
   const all = Array.from({ length: 4 }, () => work(admission, "a"));
   expect(all.map((one) => one.hasBegun())).toEqual([true, true, false, false]);
   expect([all[0]?.claim(true), all[1]?.claim(true)]).toEqual([false, false]);
@@ -109,7 +109,7 @@ test("an owner alone has all slots, and its work keeps its order", async () => {
 });
 
 test("a slot of an owner that has all is claimed early for another owner", async () => {
-  const admission = new Admission(2, 100, "tests");
+  const admission = new Admission({ running: 2, waiting: 100 }, "tests");
   const all = Array.from({ length: 9 }, () => work(admission, "a"));
   const other = work(admission, "b");
   expect([all[0]?.claim(true), all[1]?.claim(true)]).toEqual([true, false]);
@@ -122,7 +122,7 @@ test("a slot of an owner that has all is claimed early for another owner", async
 
 test("an owner that was slow gives way for some time", async () => {
   const clock = { ms: 0 };
-  const admission = new Admission(1, 100, "tests", () => clock.ms);
+  const admission = new Admission({ running: 1, waiting: 100 }, "tests", () => clock.ms);
   const slow = [work(admission, "a"), work(admission, "a"), work(admission, "a")];
   const others = [work(admission, "b"), work(admission, "b")];
   expect(slow[0]?.claim()).toBe(true);
@@ -138,7 +138,7 @@ test("an owner that was slow gives way for some time", async () => {
 });
 
 test("an owner is not slow for work of its own", async () => {
-  const admission = new Admission(1, 100, "tests");
+  const admission = new Admission({ running: 1, waiting: 100 }, "tests");
   const [first, second, third] = [work(admission, "a"), work(admission, "a"), work(admission, "a")];
   expect(first.claim()).toBe(true);
   const other = work(admission, "b");
@@ -147,7 +147,7 @@ test("an owner is not slow for work of its own", async () => {
 });
 
 test("a full queue keeps room for owners with little work", async () => {
-  const admission = new Admission(1, 4, "tests");
+  const admission = new Admission({ running: 1, waiting: 4 }, "tests");
   const many = Array.from({ length: 5 }, () => work(admission, "a"));
   const full = { code: "overloaded", meta: { waiting: 4 } };
   await expect(work(admission, "a").done).rejects.toMatchObject(full);
@@ -156,4 +156,21 @@ test("a full queue keeps room for owners with little work", async () => {
   await expect(many[3]?.done).rejects.toMatchObject(full);
   await expect(work(admission, "b").done).rejects.toMatchObject(full);
   for (const one of [many[0], many[1], others[0], many[2], others[1]]) await one?.finish();
+});
+
+test("an owner leaves the spare slot to another", async () => {
+  const admission = new Admission({ running: 2, spare: 1, waiting: 100 }, "tests");
+  const many = Array.from({ length: 4 }, () => work(admission, "a"));
+  const [other, second] = [work(admission, "b"), work(admission, "b")];
+  const last = work(admission, "c");
+  expect([begun(many), other.hasBegun(), second.hasBegun(), last.hasBegun()]).toEqual([2, true, false, false]);
+  await many[0]?.finish();
+  expect([begun(many), second.hasBegun(), last.hasBegun()]).toEqual([2, false, true]);
+  await last.finish();
+  expect([begun(many), second.hasBegun()]).toEqual([2, false]);
+  await many[1]?.finish();
+  expect([begun(many), second.hasBegun()]).toEqual([3, false]);
+  await other.finish();
+  expect([begun(many), second.hasBegun()]).toEqual([3, true]);
+  for (const one of [many[2], many[3], second]) await one?.finish();
 });

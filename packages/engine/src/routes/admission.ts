@@ -7,7 +7,7 @@ export const GIVES_WAY_S = 30;
 export interface Slot {
   /**
    * Whether work waits that no ending one makes room for yet. Then the caller must end. With `early`, only work of other
-   * owners counts, and only for an owner that was slow or has all slots.
+   * owners counts, and only for an owner that was slow or has all the slots that one owner can have.
    */
   claim(early?: boolean): boolean;
 }
@@ -21,12 +21,21 @@ interface Taken extends Slot {
   readonly owner: string;
 }
 
+export interface AdmissionLimits {
+  /** Concurrent work of one owner, and of all owners that have any. */
+  readonly running: number;
+  /** Work beyond that, for owners that have none running: no owner alone has every slot. Default: 0. */
+  readonly spare?: number;
+  readonly waiting: number;
+}
+
 /**
  * Limits concurrent work; the rest waits in a queue, where owners take turns. The owner with the least running work is
  * next, and one whose work was ended as slow comes after others.
  */
 export class Admission {
   readonly #max: number;
+  readonly #spare: number;
   readonly #maxWaiting: number;
   readonly #what: string;
   readonly #now: () => number;
@@ -39,9 +48,11 @@ export class Admission {
   #taken = 0;
 
   /** `what`: the work for people, in the plural. */
-  constructor(max: number, maxWaiting: number, what: string, now: () => number = () => performance.now()) {
-    this.#max = max;
-    this.#maxWaiting = maxWaiting;
+  constructor(limits: AdmissionLimits, what: string, now: () => number = () => performance.now()) {
+    const { running, spare = 0, waiting } = limits;
+    this.#max = running;
+    this.#spare = spare;
+    this.#maxWaiting = waiting;
     this.#what = what;
     this.#now = now;
   }
@@ -52,7 +63,7 @@ export class Admission {
    */
   async run<T>(signal: AbortSignal, work: (slot: Slot) => Promise<T>, owner = ""): Promise<T> {
     signal.throwIfAborted();
-    if (this.#taken < this.#max) this.#take(owner);
+    if (this.#isFree(owner)) this.#take(owner);
     else await this.#wait(signal, owner);
     const slot: Taken = { owner, claim: (early = false) => this.#claim(slot, early) };
     try {
@@ -61,6 +72,11 @@ export class Admission {
       this.#ending.delete(slot);
       this.#leave(owner);
     }
+  }
+
+  #isFree(owner: string): boolean {
+    if (this.#taken < this.#max) return true;
+    return this.#runningOf(owner) === 0 && this.#taken < this.#max + this.#spare;
   }
 
   #take(owner: string): void {
@@ -88,6 +104,7 @@ export class Admission {
   #next(): string | undefined {
     let next: { readonly owner: string; readonly rank: number } | undefined;
     for (const owner of this.#waiting.keys()) {
+      if (!this.#isFree(owner)) continue;
       const rank = this.#runningOf(owner) + (this.#wasSlow(owner) ? this.#max : 0);
       if (next === undefined || rank < next.rank) next = { owner, rank };
     }

@@ -19,7 +19,10 @@ export interface ComputeLimits extends BodyLimit {
 /** What the requests that compute rows without storing them share: of one database, or of one service process. */
 export class ComputeShare {
   /** A slot is for one batch of a request. No request waits for two, so that the queue has room for each. */
-  readonly admission = new Admission(BATCHES_AT_ONCE, OPEN_REQUESTS, "requests that compute many rows");
+  readonly admission = new Admission(
+    { running: BATCHES_AT_ONCE, waiting: OPEN_REQUESTS },
+    "requests that compute many rows",
+  );
   readonly #limits: ComputeLimits;
   readonly #open: OpenComputes;
   #unread = 0;

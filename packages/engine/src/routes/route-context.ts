@@ -104,7 +104,7 @@ export interface EndpointsInput {
 
 /** Requests with many rows that may store them at once. Each holds a connection to PostgreSQL for as long as its
  *  client sends (`AwaitedBody`). */
-export const MANY_ROWS = { running: 2, waiting: 100 } as const;
+export const MANY_ROWS = { running: 2, spare: 1, waiting: 100 } as const;
 
 /** The shared state of the routes of one process: a writer per table, the queries, and the tables at its start. */
 export class RouteContext {
@@ -116,7 +116,7 @@ export class RouteContext {
   readonly once: AnswerOnce;
   readonly limits: QueryLimits & Pick<ServiceSpec["limits"], MoreLimits> & BodyLimit;
   readonly live: LiveQueries;
-  readonly admission = new Admission(MANY_ROWS.running, MANY_ROWS.waiting, "requests with many rows");
+  readonly admission = new Admission(MANY_ROWS, "requests with many rows");
   readonly computes: ComputeShare;
   readonly openSpool: () => Spool;
   /** Exports to check before anything is served. */

@@ -4,7 +4,7 @@ import type { Clock, SqlConnection } from "../ports.ts";
 
 /**
  * Seconds that a client may keep its request waiting. `slot`: while another request waits for its slot. `turn`: while one
- * of another caller does, and the client's own was slow before or has all slots. `change`: while a change waits for its table.
+ * of another caller does, and the client's own was slow before or has as many slots as a caller can have. `change`: while a change waits for its table.
  */
 export const PATIENCE_S = { slot: 10, turn: 3, change: 3 } as const;
 /** Bytes that undo a second of waiting. A client that sends as fast as this is never slow. */

@@ -35,7 +35,7 @@ export class Downloads {
   constructor(options: DownloadsOptions) {
     const { at_once: atOnce = AT_ONCE, max_waiting: maxWaiting = MAX_WAITING } = options;
     this.#options = options;
-    this.#slots = new Admission(atOnce, maxWaiting, "downloads");
+    this.#slots = new Admission({ running: atOnce, waiting: maxWaiting }, "downloads");
   }
 
   get max_bytes(): number {
