@@ -63,7 +63,7 @@ test("measures again before it refuses a write, and PostgreSQL takes writes when
 });
 
 test("measures the disk while PostgreSQL cannot be told", async () => {
-  let isBack = () => undefined as void;
+  let isBack: () => void = () => {};
   const away = new Promise<void>((resolve) => {
     isBack = resolve;
   });

@@ -1,4 +1,5 @@
 import { AppError, appError } from "@appdb/contract/errors";
+import { hasStartReserve } from "@appdb/postgres/cluster/start-reserve";
 import { type DiskSpace, readDiskSpace } from "@appdb/system/files/disk-space";
 import type { DiskFloorDeps } from "./disk-floor.ts";
 
@@ -12,13 +13,19 @@ interface StartSpaceDeps {
   readonly readSpace?: (folder: string) => Promise<DiskSpace>;
 }
 
-/** Refuses to stop a database or a service (`what`) that could not start again. @throws disk_full */
+/**
+ * Refuses to stop a database or a service (`what`) that could not start again. A cluster with a reserve next to it, in
+ * `cluster_folder`, can.
+ * @throws disk_full
+ */
 export async function requireStartSpace(
   { config, readSpace = readDiskSpace }: StartSpaceDeps,
   what: "PostgreSQL" | "the service" = "PostgreSQL",
+  clusterFolder?: string,
 ): Promise<void> {
   const space = await readSpace(config.home);
   if (space.level !== "full") return;
+  if (clusterFolder !== undefined && (await hasStartReserve(clusterFolder))) return;
   throw appError("disk_full", {
     detail: `${leftOf(space)}, and ${what} could not start again. Nothing was restarted.`,
     hint: `${FREE_IT}, then try again. What runs stays as it is.`,

@@ -23,6 +23,11 @@ const LATE_MS = 10_000;
 /** Where `alter system` keeps its settings. */
 const AUTO_CONF = "postgresql.auto.conf";
 
+/** Whether the cluster with this parent folder can start on a full disk. */
+export async function hasStartReserve(folder: string): Promise<boolean> {
+  return ((await stat(join(folder, START_RESERVE)).catch(() => undefined))?.size ?? 0) >= LEAST_BYTES;
+}
+
 export interface StartReserveDeps {
   /** Parent of the cluster's folder. */
   readonly folder: string;
