@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
@@ -28,12 +28,13 @@ test("a restart is refused on a full disk, with its free space and the next step
   await requireStartSpace(ENOUGH);
 });
 
-test("a cluster with a reserve is restarted on a full disk", async () => {
+test("a cluster is restarted on a full disk with the space of its reserve", async () => {
   const folder = mkdtempSync(join(tmpdir(), "appdb-reserve-"));
   try {
     await expect(requireStartSpace(FULL, "PostgreSQL", folder)).rejects.toMatchObject({ code: "disk_full" });
     writeFileSync(join(folder, START_RESERVE), Buffer.alloc(16 * 1024 ** 2));
     await requireStartSpace(FULL, "PostgreSQL", folder);
+    expect(existsSync(join(folder, START_RESERVE))).toBe(false);
   } finally {
     rmSync(folder, { recursive: true });
   }

@@ -1,9 +1,10 @@
 import { statfsSync } from "node:fs";
-import { open, readFile, rm, stat } from "node:fs/promises";
+import { lstat, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { withTenantFolder } from "@appdb/system/files/tenant-files";
 import { withClient } from "./database-admin.ts";
 
 const MB = 1024 ** 2;
@@ -23,9 +24,19 @@ const LATE_MS = 10_000;
 /** Where `alter system` keeps its settings. */
 const AUTO_CONF = "postgresql.auto.conf";
 
-/** Whether the cluster with this parent folder can start on a full disk. */
-export async function hasStartReserve(folder: string): Promise<boolean> {
-  return ((await stat(join(folder, START_RESERVE)).catch(() => undefined))?.size ?? 0) >= LEAST_BYTES;
+/**
+ * Gives back the space of a cluster's reserve, for a start of its pod, which writes files too. A tenant can write the
+ * cluster's parent folder. Returns the bytes.
+ */
+export async function giveBackReserve(folder: string): Promise<number> {
+  const given = await withTenantFolder(folder, async (path) => {
+    const file = join(path, START_RESERVE);
+    const found = await lstat(file).catch(() => undefined);
+    if (found?.isFile() !== true) return 0;
+    await rm(file, { force: true });
+    return found.size;
+  });
+  return given ?? 0;
 }
 
 export interface StartReserveDeps {
