@@ -223,6 +223,7 @@ export class EmbeddedPostgres implements PostgresProvider {
       address: this.#address,
       log_file: logFile,
       settings,
+      kept_free_bytes: this.#options.kept_free_bytes,
       dies_with_parent: this.#options.dies_with_parent,
       way,
     };

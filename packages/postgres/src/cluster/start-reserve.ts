@@ -13,7 +13,9 @@ export const START_RESERVE = "start-reserve";
 /** Two segments of the write-ahead log: recovery, its checkpoint and the first connections write no more. */
 const RESERVE_BYTES = 32 * MB;
 /** Only a disk with less space needs the reserve. Another one costs nothing. */
-const NEEDED_BELOW_BYTES = 4_096 * MB;
+const NEEDED_BELOW_BYTES = 2_048 * MB;
+/** The reserves of many clusters leave this free, or a share of a small disk. */
+const SPARE_BYTES = 512 * MB;
 /** A start with less free space would end in the middle of its recovery. */
 const LEAST_BYTES = 16 * MB;
 /** PostgreSQL writes as little as possible below this, or below a share of a small disk. */
@@ -109,7 +111,12 @@ export class StartReserve {
       this.#isSaving ??= (await readFile(join(dataFolder, AUTO_CONF), "utf8")).includes("\nautovacuum = 'off'\n");
       await this.#save(freeBytes < Math.min(LOW_BYTES, bytes / LOW_SHARE));
       const size = (await stat(this.#path).catch(() => undefined))?.size;
-      if (size === undefined && freeBytes < NEEDED_BELOW_BYTES && freeBytes >= 3 * RESERVE_BYTES) await this.#fill();
+      const spare = Math.max(2 * RESERVE_BYTES, Math.min(SPARE_BYTES, bytes / LOW_SHARE));
+      if (size === undefined && freeBytes < NEEDED_BELOW_BYTES && freeBytes >= spare + RESERVE_BYTES) {
+        await this.#fill();
+        // others filled theirs at the same time
+        if (this.#space().free_bytes < spare) await rm(this.#path, { force: true });
+      }
       // a little more, so that it is not made and removed in turns
       if (size !== undefined && freeBytes > 2 * NEEDED_BELOW_BYTES) await rm(this.#path, { force: true });
       this.#failure = undefined;
@@ -132,7 +139,8 @@ export class StartReserve {
       await client.query("select pg_reload_conf()");
       if (!isSaving) return;
       await client.query(
-        "select pg_cancel_backend(pid) from pg_stat_activity where backend_type = 'autovacuum worker'",
+        // those that prevent wraparound run whether autovacuum is on or off
+        "select pg_cancel_backend(pid) from pg_stat_activity where backend_type = 'autovacuum worker' and query not like '%to prevent wraparound%'",
       );
       await client.query("checkpoint");
     });
