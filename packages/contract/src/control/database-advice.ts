@@ -1,4 +1,4 @@
-import { type AppError, appError } from "../errors.ts";
+import { AppError, appError } from "../errors.ts";
 import type { Database, DatabaseState } from "../routes/control-databases.ts";
 
 /** The next step when a database's state does not allow a request. */
@@ -13,6 +13,13 @@ const ADVICE: Readonly<Record<DatabaseState, (uri: string) => string>> = {
     `Correct the project and build again: cli db build-image ${uri}   or try to start it: cli db retry ${uri}`,
   DELETING: (uri) => `Restore it: cli db undelete ${uri}`,
 };
+
+/** The refusal of a read in words of the request that read first, such as an insert. Returns any other error unchanged. */
+export function inWordsOfRequest(error: unknown, verb: string): unknown {
+  if (!(error instanceof AppError) || error.code !== "database_not_available") return error;
+  const detail = error.message.replace(/must be AVAILABLE to be [a-z ]+\.$/, `must be AVAILABLE to be ${verb}.`);
+  return new AppError(error.code, { detail, hint: error.hint, meta: error.meta, cause: error });
+}
 
 export const NO_LOCK_WARNING = "Without uv.lock or requirements.txt the image has the base library alone.";
 

@@ -377,6 +377,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     const { log } = this.#options;
     this.#state = "starting";
     log.warn({ postgres_pid: server.pid, ...server.end }, "PostgreSQL ended and is restarted");
+    let before: unknown = this.#failure;
     for (
       let pause = FIRST_RETRY_MS;
       !this.#isStopping && this.#ownsHome();
@@ -389,11 +390,9 @@ export class EmbeddedPostgres implements PostgresProvider {
       } catch (error) {
         if (this.#isStopping || !this.#ownsHome()) return;
         // an outage is logged once, however many attempts it takes
-        const before = this.#failure;
+        if (!isSameOutage(before, error)) log.error({ err: error }, "PostgreSQL could not be restarted");
+        before = error;
         this.#keepFailure(error);
-        if (before === undefined || !isSameOutage(before, this.#failure)) {
-          log.error({ err: error }, "PostgreSQL could not be restarted");
-        }
         await sleep(pause);
       }
     }
