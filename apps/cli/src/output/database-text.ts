@@ -1,3 +1,4 @@
+import { describeFullServer } from "@appdb/contract/control/database-advice";
 import type { Database, Pod } from "@appdb/contract/routes/control-databases";
 import { alignColumns } from "./columns.ts";
 import { count } from "./count.ts";
@@ -7,8 +8,11 @@ import { formatAge, formatBytes } from "./sizes.ts";
 
 /** Prints a database with all its details and pods. `now` is a time in milliseconds. */
 export function printDatabase(database: Database, out: Output, now = Date.now()): void {
+  const full = describeFullServer(database);
   const rows: [name: string, value: string | null][] = [
     ["uri", database.uri],
+    ["writes", full === undefined ? null : `refused. ${full.what}`],
+    ["hint", full?.hint ?? null],
     ...resourceRows(database, now),
     ["image", describeImage(database.image)],
     ["project", describeProject(database)],

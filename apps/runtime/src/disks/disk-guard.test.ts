@@ -13,7 +13,7 @@ import { DiskGuard, type DiskGuardDeps, diskLimits, measureFolders, nextLook, ro
 const MB = 1024 * 1024;
 const GB = 1024 * MB;
 const NOBODY = 65_534;
-const NO_RESERVE = { check: () => undefined, watch: async () => undefined };
+const NO_RESERVE = { check: () => undefined, admit: async () => undefined };
 const codeOf = (error: NodeJS.ErrnoException) => error.code;
 
 /** A guard of 1 GB whose time does not pass. */

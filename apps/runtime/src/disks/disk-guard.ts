@@ -90,7 +90,7 @@ export interface DiskGuardDeps {
   /** Files without a name, which are not in the measured folders. */
   readonly spools: { readonly bytes: number };
   /** The reserve of the server's disk, which bounds writes too. */
-  readonly reserve: Pick<ServerReserve, "check" | "watch">;
+  readonly reserve: Pick<ServerReserve, "admit" | "check">;
   /** Tells PostgreSQL's clients how many bytes may still be written; undefined for enough. */
   tellRoom(bytes: number | undefined): Promise<void>;
 }
@@ -131,7 +131,7 @@ export class DiskGuard implements Disposable {
 
   /** Checks that a write may start. @throws disk_full */
   async admit(): Promise<void> {
-    await this.#deps.reserve.watch();
+    await this.#deps.reserve.admit();
     await this.watch();
     this.check();
   }

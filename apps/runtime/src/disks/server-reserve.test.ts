@@ -49,6 +49,51 @@ test("refuses writes below the reserve of the server, and takes them again when 
   expect(() => reserve.check()).not.toThrow();
 });
 
+test("measures again before it refuses a write, and PostgreSQL takes writes when it is admitted", async () => {
+  const told: boolean[] = [];
+  let free = 0;
+  using reserve = reserveOf({
+    readReserve: async () => space(free),
+    refuseWrites: async (isReached) => void told.push(isReached),
+  });
+  await expect(reserve.admit()).rejects.toMatchObject({ code: "disk_full" });
+  free = 2 * GB;
+  await reserve.admit();
+  expect(told).toEqual([true, false]);
+});
+
+test("measures the disk while PostgreSQL cannot be told", async () => {
+  let isBack: () => void = () => {};
+  const away = new Promise<void>((resolve) => {
+    isBack = resolve;
+  });
+  const told: boolean[] = [];
+  let free = 2 * GB;
+  using reserve = reserveOf({
+    readReserve: async () => space(free),
+    refuseWrites: async (isReached) => {
+      if (isReached) await away;
+      told.push(isReached);
+    },
+  });
+  await reserve.admit();
+  free = 0;
+  const refused = () => {
+    try {
+      return reserve.check();
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  await expect.poll(refused).toContain("0.00 GB left");
+  free = 0.5 * GB;
+  await expect.poll(refused).toContain("0.50 GB left");
+  isBack();
+  free = 2 * GB;
+  await reserve.admit();
+  expect(told).toEqual([false, true, false]);
+});
+
 test("names the files if the disk has too few", async () => {
   using reserve = reserveOf({
     readReserve: async () => space(9 * GB, { free_files: 12, is_short_of_files: true, is_reached: true }),

@@ -32,13 +32,17 @@ export class ServerReserve implements Disposable {
   #isTold: boolean | undefined;
   #timer: NodeJS.Timeout | undefined;
   #watching: Promise<void> | undefined;
+  #telling: Promise<void> | undefined;
   #isEnded = false;
 
   constructor(deps: ServerReserveDeps) {
     this.#deps = deps;
   }
 
-  /** Checks now and repeatedly until disposed. Resolves after the first check, which later calls share. */
+  /**
+   * Checks now and repeatedly until disposed. Resolves after the first check, which later calls share, when PostgreSQL
+   * was told.
+   */
   watch(): Promise<void> {
     const { floor_bytes: floor } = this.#deps;
     this.#watching ??= floor === undefined ? Promise.resolve() : this.#watch(floor);
@@ -46,8 +50,18 @@ export class ServerReserve implements Disposable {
   }
 
   async #watch(floor: number): Promise<void> {
-    const { folder, log, readReserve = readDiskReserve, refuseWrites } = this.#deps;
-    let again = SOONEST_MS;
+    await this.#look(floor);
+    const told = this.#tell();
+    if (this.#isTold === undefined) await told;
+    if (this.#isEnded) return;
+    const again = this.#seen === undefined ? SOONEST_MS : nextReserveLook(this.#seen);
+    this.#timer = setTimeout(() => void this.#watch(floor), again);
+    this.#timer.unref();
+  }
+
+  /** Measures the disk. The last result stays valid if that fails. */
+  async #look(floor: number): Promise<void> {
+    const { folder, log, readReserve = readDiskReserve } = this.#deps;
     try {
       const seen = await readReserve(folder, floor);
       const was = this.#seen?.is_reached ?? false;
@@ -55,21 +69,46 @@ export class ServerReserve implements Disposable {
       const fields = { free_bytes: seen.free_bytes, floor_bytes: floor, free_files: seen.free_files };
       if (seen.is_reached && !was) log.warn(fields, "the disk of the server is nearly full and writes are refused");
       if (!seen.is_reached && was) log.info(fields, "the disk of the server has space again");
-      again = nextReserveLook(seen);
-      if (this.#isTold !== seen.is_reached) await refuseWrites(seen.is_reached);
-      this.#isTold = seen.is_reached;
     } catch (error) {
-      // retried after the next check
-      log.warn({ err: error }, "the disk of the server was not measured, or PostgreSQL could not be told");
+      log.warn({ err: error }, "the disk of the server was not measured");
     }
-    if (this.#isEnded) return;
-    this.#timer = setTimeout(() => void this.#watch(floor), again);
-    this.#timer.unref();
   }
 
-  /** Checks that a write may start. @throws disk_full */
+  /** Tells PostgreSQL the last result. No look waits for it: on a full disk PostgreSQL may be away for long. */
+  #tell(): Promise<void> {
+    this.#telling ??= this.#tellNow().finally(() => {
+      this.#telling = undefined;
+    });
+    return this.#telling;
+  }
+
+  async #tellNow(): Promise<void> {
+    const { log, refuseWrites } = this.#deps;
+    try {
+      // it may change meanwhile
+      while (this.#seen !== undefined && this.#isTold !== this.#seen.is_reached) {
+        const isReached = this.#seen.is_reached;
+        await refuseWrites(isReached);
+        this.#isTold = isReached;
+      }
+    } catch (error) {
+      // retried after the next check
+      log.warn({ err: error }, "PostgreSQL could not be told whether the disk of the server is full");
+    }
+  }
+
+  #isReached(): boolean {
+    return this.#seen?.is_reached === true;
+  }
+
+  /** Checks that a write may start. Measures again before it refuses one. @throws disk_full */
   async admit(): Promise<void> {
+    const { floor_bytes: floor } = this.#deps;
     await this.watch();
+    if (floor !== undefined && this.#isReached()) {
+      await this.#look(floor);
+      if (!this.#isReached()) await this.#tell();
+    }
     this.check();
   }
 

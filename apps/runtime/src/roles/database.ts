@@ -41,6 +41,7 @@ async function serveDatabase(spec: DatabasePodSpec, log: Logger): Promise<void> 
     log,
     template_folder: spec.template_folder,
     settings: postgresSettings(spec.resources),
+    kept_free_bytes: spec.disk_floor_bytes,
     dies_with_parent: true,
     format: catalogFormat(migrations),
   });

@@ -6,6 +6,7 @@ import { type DaemonFile, HOME_PATHS } from "@appdb/contract/home";
 import { VERSION } from "@appdb/contract/version";
 import { catalogFormat } from "@appdb/engine/catalog/ensure-catalog";
 import type { Logger } from "@appdb/engine/ports";
+import { isSameOutage } from "@appdb/postgres/cluster/start-failure";
 import { readCatalogMigrations } from "@appdb/postgres/migrations/read-migrations";
 import { endCommand } from "@appdb/system/processes/end-command";
 import { recordPlace, refuseCopiedHome } from "@appdb/system/processes/home-copy";
@@ -168,12 +169,14 @@ async function waitForPostgres(
   log: Logger,
 ): Promise<boolean> {
   let start = starting;
+  let before: unknown;
   for (let pauseMs = FIRST_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_MS)) {
     try {
       await start;
       return true;
     } catch (error) {
-      log.warn({ err: error, pause_ms: pauseMs }, "earlier work waits for PostgreSQL");
+      if (!isSameOutage(before, error)) log.warn({ err: error }, "earlier work waits for PostgreSQL");
+      before = error;
     }
     const abort = new AbortController();
     const pause = sleep(pauseMs, "again", { signal: abort.signal }).catch(() => "stopped");

@@ -43,6 +43,11 @@ export function databasePod(databaseId: string): PodName {
   return { id: `db-${databaseId}`, database_id: databaseId };
 }
 
+/** The parent folder of a database's cluster. */
+export function clusterFolder(home: string, databaseId: string): string {
+  return join(home, SERVER_PATHS.databases, databaseId, DATABASE_PARTS.data, "postgres");
+}
+
 /** The paths of a database, from its id alone, so that a rename keeps them. @throws postgres_failed */
 export function databasePaths({ home, runtime_base: runtimeBase }: PodServerPaths, databaseId: string): DatabasePaths {
   const folder = join(home, SERVER_PATHS.databases, databaseId);

@@ -1,4 +1,8 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { appError } from "@appdb/contract/errors";
+import { START_RESERVE } from "@appdb/postgres/cluster/start-reserve";
 import { diskSpace } from "@appdb/system/files/disk-space";
 import { expect, test } from "vitest";
 import { explainFailedStart, requireStartSpace } from "./start-space.ts";
@@ -22,6 +26,18 @@ test("a restart is refused on a full disk, with its free space and the next step
     meta: { free_bytes: 13_107_200 },
   });
   await requireStartSpace(ENOUGH);
+});
+
+test("a cluster is restarted on a full disk with the space of its reserve", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "appdb-reserve-"));
+  try {
+    await expect(requireStartSpace(FULL, "PostgreSQL", folder)).rejects.toMatchObject({ code: "disk_full" });
+    writeFileSync(join(folder, START_RESERVE), Buffer.alloc(16 * 1024 ** 2));
+    await requireStartSpace(FULL, "PostgreSQL", folder);
+    expect(existsSync(join(folder, START_RESERVE))).toBe(false);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });
 
 test("the last words of a pod that met a full disk are left out, and a service names its own command", async () => {

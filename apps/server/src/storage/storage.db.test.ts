@@ -257,7 +257,11 @@ test("below the disk reserve organizations cannot write, and the control plane c
   } as never);
   expect(sent.json).toMatchObject({ code: "disk_full", meta: { floor_bytes: 1_000_000 * GIGABYTE } });
   const shown = await full.ask("databaseShow", { as: setup.member, params } as never);
-  expect(shown.json).toMatchObject({ state: "AVAILABLE", is_server_disk_full: true });
+  expect(shown.json).toMatchObject({
+    state: "AVAILABLE",
+    is_server_disk_full: true,
+    server_disk_free_bytes: expect.any(Number),
+  });
   const enough = await server.ask("databaseShow", { as: setup.member, params } as never);
   expect(enough.json).toMatchObject({ is_server_disk_full: false });
   const body = { settings: { cpu: 0.5 }, environment: NO_PACKAGES, files: [] };

@@ -105,6 +105,8 @@ export const databaseSchema = z.object({
   purged_at: time.nullable(),
   /** Whether writes are refused because the disk of the server is nearly full. Only `databaseShow` has it. */
   is_server_disk_full: z.boolean().optional(),
+  /** Free bytes of that disk while it is nearly full. */
+  server_disk_free_bytes: z.number().optional(),
 });
 export type Database = z.infer<typeof databaseSchema>;
 

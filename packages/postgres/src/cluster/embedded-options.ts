@@ -15,6 +15,8 @@ export interface EmbeddedPostgresOptions {
   readonly template_folder?: string;
   /** Overrides and additions to the settings of a local server. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Bytes of the disk that writers leave free: its write-ahead log is not larger. */
+  readonly kept_free_bytes?: number | undefined;
   /** Whether the server shuts down when this process is killed. */
   readonly dies_with_parent?: boolean;
   /** Whether the runtime folder belongs to the caller and stays when the server stops. */

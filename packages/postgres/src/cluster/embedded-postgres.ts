@@ -223,6 +223,7 @@ export class EmbeddedPostgres implements PostgresProvider {
       address: this.#address,
       log_file: logFile,
       settings,
+      kept_free_bytes: this.#options.kept_free_bytes,
       dies_with_parent: this.#options.dies_with_parent,
       way,
     };
@@ -376,6 +377,7 @@ export class EmbeddedPostgres implements PostgresProvider {
     const { log } = this.#options;
     this.#state = "starting";
     log.warn({ postgres_pid: server.pid, ...server.end }, "PostgreSQL ended and is restarted");
+    let before: unknown = this.#failure;
     for (
       let pause = FIRST_RETRY_MS;
       !this.#isStopping && this.#ownsHome();
@@ -388,11 +390,9 @@ export class EmbeddedPostgres implements PostgresProvider {
       } catch (error) {
         if (this.#isStopping || !this.#ownsHome()) return;
         // an outage is logged once, however many attempts it takes
-        const before = this.#failure;
+        if (!isSameOutage(before, error)) log.error({ err: error }, "PostgreSQL could not be restarted");
+        before = error;
         this.#keepFailure(error);
-        if (before === undefined || !isSameOutage(before, this.#failure)) {
-          log.error({ err: error }, "PostgreSQL could not be restarted");
-        }
         await sleep(pause);
       }
     }

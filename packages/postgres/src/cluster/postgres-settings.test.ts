@@ -35,4 +35,8 @@ test("bounds the write-ahead log by the machine's disk, whatever the database ma
   expect(on(2_100)).toEqual({ max_wal_size: "131MB", min_wal_size: "65MB" });
   expect(on(400)).toEqual({ max_wal_size: "64MB", min_wal_size: "32MB" });
   expect(on(1_000_000)).toEqual(settings);
+  expect(boundWal(settings, 1_000_000 * 1024 ** 2, 1024 ** 3)).toEqual({
+    max_wal_size: "1024MB",
+    min_wal_size: "160MB",
+  });
 });

@@ -10,9 +10,16 @@ export function walBudgetMb({ disk_gb: diskGb }: Pick<Resources, "disk_gb">): nu
 /** Maximum share of the machine's disk that the write-ahead log of one server uses. */
 const WAL_SHARE = 16;
 
-/** The settings with a write-ahead log that is small in proportion to the disk, whatever the database may use of it. */
-export function boundWal<T extends Readonly<Record<string, string>>>(settings: T, diskBytes: number): T {
-  const share = clamp(diskBytes / WAL_SHARE / 1024 ** 2, 64, 4_096);
+/**
+ * The settings with a write-ahead log that is small in proportion to the disk, whatever the database may use of it. Log
+ * that may still be written fits into what others leave free on the disk.
+ */
+export function boundWal<T extends Readonly<Record<string, string>>>(
+  settings: T,
+  diskBytes: number,
+  keptFreeBytes = Number.POSITIVE_INFINITY,
+): T {
+  const share = clamp(Math.min(diskBytes / WAL_SHARE, keptFreeBytes) / 1024 ** 2, 64, 4_096);
   const max = Math.min(Number.parseInt(settings.max_wal_size ?? "", 10) || share, share);
   const min = Math.min(Number.parseInt(settings.min_wal_size ?? "", 10) || max, Math.floor(max / 2));
   return { ...settings, max_wal_size: mb(max), min_wal_size: mb(min) };

@@ -24,6 +24,8 @@ export interface ServerPaths {
   readonly log_file: string;
   /** Overrides and additions to the settings of a local server. */
   readonly settings?: Readonly<Record<string, string>> | undefined;
+  /** Bytes of the disk that writers leave free. */
+  readonly kept_free_bytes?: number | undefined;
   /** Whether it shuts down when this process ends, even by a kill. */
   readonly dies_with_parent?: boolean | undefined;
   /** Starts and signals the server: directly, or by pg_ctl where the system requires it. */
@@ -68,7 +70,7 @@ export async function startPostgres(paths: ServerPaths, onSpawn: (server: Server
   const { address, data_folder: dataFolder } = paths;
   const rules = { hba_file: writeRules(dataFolder, address.rule) };
   const { blocks, bsize } = statfsSync(dataFolder);
-  const own = boundWal({ ...SETTINGS, ...paths.settings }, blocks * bsize);
+  const own = boundWal({ ...SETTINGS, ...paths.settings }, blocks * bsize, paths.kept_free_bytes);
   const settings = { ...own, ...address.settings(), ...rules };
   if (paths.way === "child") await startChild(paths, settings, onSpawn);
   else await startControlled(paths, settings, onSpawn);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { startFailure } from "./start-failure.ts";
+import { isSameOutage, startFailure } from "./start-failure.ts";
 
 const WORDS = `2026-11-25 17:08:00.000 UTC [7] LOG:  starting PostgreSQL 18.0
 2026-11-25 17:08:00.100 UTC [7] LOG:  startup process (PID 9) exited with exit code 1
@@ -21,4 +21,16 @@ test("includes the last output of any other failed start", () => {
   expect(error.message).toBe(
     "PostgreSQL could not be started: it ended with code 1. It said: LOG:  startup process (PID 9) exited with exit code 1 LOG:  database system is shut down",
   );
+});
+
+test("an outage is the same while only numbers of processes and free bytes differ", () => {
+  const failed = (output: string) => startFailure({ failure, output, free_bytes: 1e9 });
+  const first = failed(WORDS);
+  expect(isSameOutage(first, failed(WORDS.replace("PID 9", "PID 812")))).toBe(true);
+  expect(isSameOutage(first, failed("FATAL:  the data directory has wrong ownership\n"))).toBe(false);
+  const full = (bytes: number) => startFailure({ failure, output: WORDS, free_bytes: bytes });
+  expect(isSameOutage(full(0), full(4_096))).toBe(true);
+  expect(isSameOutage(full(0), first)).toBe(false);
+  expect(isSameOutage(undefined, first)).toBe(false);
+  expect(isSameOutage(new Error("port 1 is in use"), new Error("port 2 is in use"))).toBe(true);
 });

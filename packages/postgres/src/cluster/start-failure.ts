@@ -1,4 +1,4 @@
-import { type AppError, appError } from "@appdb/contract/errors";
+import { AppError, appError } from "@appdb/contract/errors";
 
 /** Minimum free space for a start. On a full disk PostgreSQL cannot even log the reason. */
 const LEAST_BYTES = 1_000_000;
@@ -49,7 +49,17 @@ export function stoppedMeanwhile(): Error {
   return appError("postgres_failed", { detail: "PostgreSQL was stopped while it started." });
 }
 
-/** Whether the cause is the same. The free bytes of a full disk differ between attempts. */
-export function isSameOutage(before: AppError, now: AppError | undefined): boolean {
-  return before.code === now?.code && (before.code === "disk_full" || before.message === now.message);
+/** Whether the cause is the same. The free bytes of a full disk and numbers of processes differ between attempts. */
+export function isSameOutage(before: unknown, now: unknown): boolean {
+  if (!(before instanceof Error) || !(now instanceof Error)) return false;
+  if (before instanceof AppError !== now instanceof AppError) return false;
+  if (before instanceof AppError && now instanceof AppError) {
+    if (before.code !== now.code) return false;
+    if (before.code === "disk_full") return true;
+  }
+  return withoutNumbers(before) === withoutNumbers(now);
+}
+
+function withoutNumbers({ message }: Error): string {
+  return message.replaceAll(/\d+/g, "N");
 }

@@ -1,9 +1,10 @@
 import { statfsSync } from "node:fs";
-import { open, readFile, rm, stat } from "node:fs/promises";
+import { lstat, open, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { AppError } from "@appdb/contract/errors";
 import type { Logger } from "@appdb/engine/ports";
 import { isDiskFull } from "@appdb/system/files/is-disk-full";
+import { withTenantFolder } from "@appdb/system/files/tenant-files";
 import { withClient } from "./database-admin.ts";
 
 const MB = 1024 ** 2;
@@ -12,7 +13,9 @@ export const START_RESERVE = "start-reserve";
 /** Two segments of the write-ahead log: recovery, its checkpoint and the first connections write no more. */
 const RESERVE_BYTES = 32 * MB;
 /** Only a disk with less space needs the reserve. Another one costs nothing. */
-const NEEDED_BELOW_BYTES = 4_096 * MB;
+const NEEDED_BELOW_BYTES = 2_048 * MB;
+/** The reserves of many clusters leave this free, or a share of a small disk. */
+const SPARE_BYTES = 512 * MB;
 /** A start with less free space would end in the middle of its recovery. */
 const LEAST_BYTES = 16 * MB;
 /** PostgreSQL writes as little as possible below this, or below a share of a small disk. */
@@ -22,6 +25,21 @@ const SOON_MS = 1_000;
 const LATE_MS = 10_000;
 /** Where `alter system` keeps its settings. */
 const AUTO_CONF = "postgresql.auto.conf";
+
+/**
+ * Gives back the space of a cluster's reserve, for a start of its pod, which writes files too. A tenant can write the
+ * cluster's parent folder. Returns the bytes.
+ */
+export async function giveBackReserve(folder: string): Promise<number> {
+  const given = await withTenantFolder(folder, async (path) => {
+    const file = join(path, START_RESERVE);
+    const found = await lstat(file).catch(() => undefined);
+    if (found?.isFile() !== true) return 0;
+    await rm(file, { force: true });
+    return found.size;
+  });
+  return given ?? 0;
+}
 
 export interface StartReserveDeps {
   /** Parent of the cluster's folder. */
@@ -93,7 +111,12 @@ export class StartReserve {
       this.#isSaving ??= (await readFile(join(dataFolder, AUTO_CONF), "utf8")).includes("\nautovacuum = 'off'\n");
       await this.#save(freeBytes < Math.min(LOW_BYTES, bytes / LOW_SHARE));
       const size = (await stat(this.#path).catch(() => undefined))?.size;
-      if (size === undefined && freeBytes < NEEDED_BELOW_BYTES && freeBytes >= 3 * RESERVE_BYTES) await this.#fill();
+      const spare = Math.max(2 * RESERVE_BYTES, Math.min(SPARE_BYTES, bytes / LOW_SHARE));
+      if (size === undefined && freeBytes < NEEDED_BELOW_BYTES && freeBytes >= spare + RESERVE_BYTES) {
+        await this.#fill();
+        // others filled theirs at the same time
+        if (this.#space().free_bytes < spare) await rm(this.#path, { force: true });
+      }
       // a little more, so that it is not made and removed in turns
       if (size !== undefined && freeBytes > 2 * NEEDED_BELOW_BYTES) await rm(this.#path, { force: true });
       this.#failure = undefined;
@@ -116,7 +139,8 @@ export class StartReserve {
       await client.query("select pg_reload_conf()");
       if (!isSaving) return;
       await client.query(
-        "select pg_cancel_backend(pid) from pg_stat_activity where backend_type = 'autovacuum worker'",
+        // those that prevent wraparound run whether autovacuum is on or off
+        "select pg_cancel_backend(pid) from pg_stat_activity where backend_type = 'autovacuum worker' and query not like '%to prevent wraparound%'",
       );
       await client.query("checkpoint");
     });

@@ -1,5 +1,6 @@
 import { type ExactObject, isObject, parseExact } from "@appdb/contract/clients/exact-json";
 import { jsonOf } from "@appdb/contract/clients/typed-values";
+import { inWordsOfRequest } from "@appdb/contract/control/database-advice";
 import { appError } from "@appdb/contract/errors";
 import type { OnError } from "@appdb/contract/jobs";
 import { isHosted, parseTablePath, parseTarget, type Target } from "@appdb/contract/names";
@@ -93,6 +94,13 @@ export interface NamedTable {
 export async function openTable(ctx: Context, typed: string): Promise<NamedTable> {
   const { table, target, text: whole } = parseTablePath(typed);
   return { data: await openData(ctx, target), path: [...target.folders, table].join("/"), text: whole };
+}
+
+/** The table that a command writes to. @throws not_found; database_not_available, which names the write */
+export async function tableToWrite(data: DataTarget, path: string): Promise<DataTable> {
+  return await data.table(path).catch((error: unknown) => {
+    throw inWordsOfRequest(error, "written");
+  });
 }
 
 /** Opens the database of a target. @throws errors of finding the daemon or the server */

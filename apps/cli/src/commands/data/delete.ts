@@ -4,7 +4,7 @@ import { defineCommand, type JsonFlag } from "../../define-command.ts";
 import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { FORCE_FLAG, text } from "../parameters.ts";
-import { keysOf, openTable, WHERE_FLAG, whileWorking } from "./data-target.ts";
+import { keysOf, openTable, tableToWrite, WHERE_FLAG, whileWorking } from "./data-target.ts";
 import { nameRows } from "./name-rows.ts";
 import { checkSelection } from "./update.ts";
 
@@ -36,7 +36,7 @@ export const deleteRows = defineCommand<Flags, [path: string, ...key: string[]],
   run: async (ctx, { force, json, where }, named, ...key) => {
     checkSelection("delete", named, key, where);
     const { data, path, text: whole } = await openTable(ctx, named);
-    const table = where === undefined ? await data.table(path) : undefined;
+    const table = where === undefined ? await tableToWrite(data, path) : undefined;
     const keys = table === undefined ? [] : keysOf(table, key, whole);
     const rows = where === undefined ? keys.length : await data.count(path, where);
     const selection = where === undefined ? key : ["--where", where];

@@ -8,7 +8,7 @@ import { count } from "../../output/count.ts";
 import { readRowFile } from "../../row-files/read-rows.ts";
 import { parseFormat, type RowFormat } from "../../row-files/row-formats.ts";
 import { text } from "../parameters.ts";
-import { failedCells, ON_ERROR_FLAG, openTable, TABLE, whileWorking } from "./data-target.ts";
+import { failedCells, ON_ERROR_FLAG, openTable, TABLE, tableToWrite, whileWorking } from "./data-target.ts";
 import { RowBody } from "./row-body.ts";
 import { sendMedia } from "./send-media.ts";
 
@@ -50,7 +50,7 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
   },
   run: async (ctx, { format, json, onError }, named, file) => {
     const { data, path, text: whole } = await openTable(ctx, named);
-    const table = await data.table(path);
+    const table = await tableToWrite(data, path);
     let countsRows = false;
     const countRows = () => {
       countsRows = true;

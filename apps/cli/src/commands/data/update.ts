@@ -15,6 +15,7 @@ import {
   ON_ERROR_FLAG,
   openTable,
   TABLE_AND_KEY,
+  tableToWrite,
   WHERE_FLAG,
   whileWorking,
 } from "./data-target.ts";
@@ -59,7 +60,7 @@ export const update = defineCommand<Flags, [path: string, ...key: string[]], Upd
   run: async (ctx, { json, onError, set, where }, named, ...key) => {
     checkSelection("update", named, key, where);
     const { data, path, text: whole } = await openTable(ctx, named);
-    const table = await data.table(path);
+    const table = await tableToWrite(data, path);
     const values = set.map((item) => assignment(table, item, whole));
     const keys = where === undefined ? keysOf(table, key, whole) : [];
     const { target } = parseTablePath(named);

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { notAvailable } from "@appdb/contract/control/database-advice";
 import { type AppError, appError, type FieldError } from "@appdb/contract/errors";
 import { dataColumn, dataTable } from "@appdb/contract/testing/tables";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -355,4 +356,13 @@ describe("delete", () => {
       "The key of main/prices is (country, day): 2 values, not 1.",
     );
   });
+});
+
+test("an insert into a database that starts is refused as a write, although it reads the columns first", async () => {
+  writeFileSync(join(folder, "one.jsonl"), "{}\n");
+  const call = () => Promise.reject(notAvailable("cloud://acme:main", "STARTING", "read"));
+  const starting = { ...daemon(), ensure: async () => ({ call }) as never };
+  const { exit, stderr } = await run(["insert", "main/docs", "one.jsonl"], { context: { daemon: starting } });
+  expect(exit).toBe(1);
+  expect(stderr).toContain("cloud://acme:main is STARTING; it must be AVAILABLE to be written.");
 });

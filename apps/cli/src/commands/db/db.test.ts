@@ -54,6 +54,13 @@ describe("selection of the database", () => {
 });
 
 describe("cli db status", () => {
+  test("says why it takes no writes, and the next step", async () => {
+    answers.databaseShow = () => ({ ...DATABASE, is_server_disk_full: true, server_disk_free_bytes: 2 ** 25 });
+    const { stdout } = await run("db status cloud://acme:main");
+    expect(stdout).toContain("writes      refused. The disk of the server has 32 MB left: rows can be read");
+    expect(stdout).toContain("hint        Ask the operator of the server to free space on its disk.");
+  });
+
   test("prints state, actual and desired resources, and pods", async () => {
     answers.databaseShow = () => ({
       ...DATABASE,

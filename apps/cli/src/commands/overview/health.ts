@@ -1,3 +1,4 @@
+import { describeFullServer } from "@appdb/contract/control/database-advice";
 import { AppError } from "@appdb/contract/errors";
 import { parseTarget, type Target } from "@appdb/contract/names";
 import { VERSION } from "@appdb/contract/version";
@@ -127,14 +128,6 @@ async function brokenViews(ctx: Context, target: Target): Promise<MachineCheck[]
   });
 }
 
-/** Members do not learn the sizes and folders of the server. */
-const SERVER_DISK: MachineCheck = {
-  name: "server disk",
-  ok: false,
-  detail: "The server's disk is full or nearly full; writes are refused.",
-  hint: "Ask the operator of the server to free space on its disk.",
-};
-
 async function checkHosted(ctx: Context, target: Target & { readonly kind: "hosted" }): Promise<MachineCheck[]> {
   const { client, server } = await (await ctx.control()).open();
   const { uri } = target;
@@ -148,14 +141,15 @@ async function checkHosted(ctx: Context, target: Target & { readonly kind: "host
   }
   const query = { database: uri.database };
   const services = await takeAll(client.each("serviceList", { params: { org: uri.organization }, query }));
-  const { is_server_disk_full: isServerFull, pods, state, usage } = database;
+  const { pods, state, usage } = database;
+  const full = describeFullServer(database);
   const isFull = usage?.is_disk_full === true;
   // a sleeping database must not wake for its health
   const isAwake = state === "AVAILABLE" && pods.every((pod) => pod.state !== "FAILED" && pod.state !== "NOT_READY");
   const views = isAwake ? await brokenViews(ctx, target) : [];
   return [
     { name: "server", ok: true, detail: server.url, hint: null },
-    ...(isServerFull === true ? [SERVER_DISK] : []),
+    ...(full === undefined ? [] : [{ name: "server disk", ok: false, detail: full.what, hint: full.hint }]),
     hostedDatabaseCheck(database),
     ...views,
     ...services.map(hostedServiceCheck),

@@ -225,13 +225,13 @@ test("health of a hosted database names a pod that lacked memory, until its data
 test("health of a hosted database fails while the disk of its server is full", async () => {
   const ran = await runCli("health cloud://acme:main", {
     control: {
-      databaseShow: { ...HOSTED, usage: null, is_server_disk_full: true },
+      databaseShow: { ...HOSTED, usage: null, is_server_disk_full: true, server_disk_free_bytes: 39_600_000 },
       serviceList: [],
       tableList: { tables: [], folders: [] },
     },
   });
   expect(ran.exit).toBe(1);
-  expect(ran.stdout).toContain("The server's disk is full or nearly full; writes are refused.");
+  expect(ran.stdout).toContain("The disk of the server has 37 MB left: rows can be read, and writes are refused.");
   expect(ran.stdout).toContain("Ask the operator of the server to free space on its disk.");
   expect(ran.stdout).not.toContain("Everything works.");
 });

@@ -1,3 +1,4 @@
+import { describeFullServer } from "@appdb/contract/control/database-advice";
 import type { Database } from "@appdb/contract/routes/control-databases";
 import { Alert } from "../../ui/alert.tsx";
 import { Command } from "../../ui/command.tsx";
@@ -7,8 +8,14 @@ import { Time } from "../../ui/time.tsx";
 /** The most important notes about the database: that it failed, is full, or is being deleted. */
 export function StateNotes({ database }: { readonly database: Database }) {
   const { failure, purged_at: purgedAt, state, uri, usage } = database;
+  const full = describeFullServer(database);
   return (
     <>
+      {full && (
+        <Alert kind="warn" title={full.what}>
+          <p>{full.hint}</p>
+        </Alert>
+      )}
       {state === "FAILED" && failure && (
         <Alert kind="problem" title={failure.detail}>
           {failure.hint && <p>{failure.hint}</p>}

@@ -3,7 +3,9 @@ import type { ServerConfig } from "../../config/config.ts";
 import type { ControlDatabase } from "../../database/pool.ts";
 import { checkDisk } from "../../health/checks.ts";
 import { requireRecentProof } from "../../identity/second-factor/recent-proof.ts";
+import { clusterFolder } from "../../pods/database-paths.ts";
 import type { ControlRoutes } from "../../requests/checked-route.ts";
+import { readHomeDisk } from "../../storage/disk-floor.ts";
 import { requireStartSpace } from "../../storage/start-space.ts";
 import { findDatabase, findRow, listDatabases } from "./databases-store.ts";
 import { deleteDatabase } from "./delete-database.ts";
@@ -34,7 +36,9 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
   routes.add("databaseList", async ({ org, query }) => listDatabases(db, org, query));
   routes.add("databaseShow", async ({ org, params }) => {
     const [database, problems] = await Promise.all([findDatabase(db, org, params.db), checkDisk(deps)]);
-    return { ...database, is_server_disk_full: problems.some(({ code }) => code === "disk_full") };
+    if (!problems.some(({ code }) => code === "disk_full")) return { ...database, is_server_disk_full: false };
+    const { free_bytes: free } = await readHomeDisk(deps);
+    return { ...database, is_server_disk_full: true, server_disk_free_bytes: free };
   });
   routes.add("databaseMetrics", async ({ org, reply }) => {
     const { text, type } = await writeMetrics(db, org);
@@ -68,7 +72,8 @@ export function addDatabaseRoutes(routes: ControlRoutes, deps: DatabaseRouteDeps
     async ({ org, params }) => {
       // a request that cannot be carried out anyway has its own reason
       const row = await findRow(db, org.id, params.db);
-      if (row?.state === "AVAILABLE") await requireStartSpace(deps);
+      if (row?.state === "AVAILABLE")
+        await requireStartSpace(deps, "PostgreSQL", clusterFolder(deps.config.home, row.id));
     },
     async (call, tx) => requestChange({ tx, recordEvent }, call, call.params.db, "restart"),
   );
