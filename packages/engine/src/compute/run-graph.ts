@@ -10,6 +10,7 @@ import { runWhole } from "./batch-results.ts";
 import { ERRORS_INPUT } from "./cell-errors.ts";
 import { planPython } from "./plan-compute.ts";
 import type { RowLayout } from "./row-layout.ts";
+import { workerEndHint } from "./worker-end.ts";
 
 const CODES = {
   raised: "function_failed",
@@ -231,7 +232,7 @@ function hintFor(error: UdfError): string {
     case "timeout":
       return "Nothing was stored. Make the function faster, give it smaller inputs, or set its own limit: `timeout=` of `@db.udf` or `@db.iterator`.";
     case "died":
-      return "Nothing was stored. A function must return or raise; it must not end its process.";
+      return `Nothing was stored. ${workerEndHint(error.message)}`;
     case "memory":
       return "Nothing was stored. Send smaller input, or give workers more memory. Locally: `SERVICE_WORKER_MEMORY_MB=1024 cli daemon restart`. Hosted: a larger memory_mb in service.toml.";
     default:

@@ -1,5 +1,6 @@
 import { appError } from "@appdb/contract/errors";
 import type { FromWorker, GraphFunction } from "@appdb/contract/worker-protocol";
+import { workerEndHint } from "@appdb/engine/compute/worker-end";
 import type { InnerRoutes } from "@appdb/engine/endpoints/app-routes";
 import type { HandlerAnswer, HandlerRequest, HandlerRunner } from "@appdb/engine/handler-ports";
 import { answerQuery } from "../workers/answer-query.ts";
@@ -293,7 +294,7 @@ class HandlerWorkers implements HandlerRunner {
 function callAborted(call: HandlerCall, reason: string): unknown {
   return appError("worker_died", {
     detail: `The worker process ended (${reason}) while it ran ${call.name}.`,
-    hint: "The service's log has what it printed last.",
+    hint: `The service's log has what it printed last. ${workerEndHint(reason)}`,
     meta: { function: call.name, reason },
   });
 }

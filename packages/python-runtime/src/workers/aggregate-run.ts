@@ -1,6 +1,7 @@
 import { type AppError, appError } from "@appdb/contract/errors";
 import type { EngineValue, TypeKind } from "@appdb/contract/types";
 import type { FromWorker } from "@appdb/contract/worker-protocol";
+import { workerEndHint } from "@appdb/engine/compute/worker-end";
 import type { UdfAggregation, UdfFold, UdfFolded } from "@appdb/engine/ports";
 import type { FailureAttribution } from "./failure-attribution.ts";
 import { fromWire, spellNegativeZero, toWire } from "./wire-values.ts";
@@ -136,7 +137,7 @@ export class AggregateRun implements UdfFold {
       case "died":
         return appError("worker_died", {
           detail: `The worker process ended (${blame.reason}) while ${id} ran over the rows of a query.`,
-          hint: "Send the query again. A function must return or raise and must not end its process.",
+          hint: `Send the query again. ${workerEndHint(blame.reason)}`,
           meta,
         });
       case "timeout":
