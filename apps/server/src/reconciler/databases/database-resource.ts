@@ -103,6 +103,13 @@ function toObserved({ is_awake: _, ...desired }: DesiredDatabase): ObservedDatab
   return desired;
 }
 
+/** Whether the pods of the database's services have other resources now. */
+export function hasOtherPods(observed: ObservedDatabase | null, desired: ObservedDatabase): boolean {
+  if (observed === null) return false;
+  const { cpu, memory_mb: memoryMb } = observed.resources;
+  return cpu !== desired.resources.cpu || memoryMb !== desired.resources.memory_mb;
+}
+
 /** Whether a running pod must restart: for another image, size or environment, or on request. Files need no restart. */
 export function needsRestart(observed: ObservedDatabase | null, desired: ObservedDatabase): boolean {
   if (observed === null) return true;

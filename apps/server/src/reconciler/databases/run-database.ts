@@ -8,12 +8,13 @@ import { STOP_GRACE_MS, upsertPodRow } from "../core/pod-rows.ts";
 import type { ReconcileDeps } from "../core/reconcile-deps.ts";
 import { applyChange, begin, currentOperation } from "../core/resource.ts";
 import { type ReadyPolicy, recordRecovery, startPod, waitReady } from "../core/start-pod.ts";
-import { wakeServices } from "../services/services-of-database.ts";
+import { renewServices, wakeServices } from "../services/services-of-database.ts";
 import { needsBuild, startBuild } from "./build-image.ts";
 import {
   DATABASES,
   type DatabaseSnapshot,
   desiredSpec,
+  hasOtherPods,
   isCancelledCreation,
   needsRestart,
 } from "./database-resource.ts";
@@ -107,6 +108,7 @@ export async function runDatabase(
         started_at: status.started_at,
         reason: null,
       });
+      if (hasOtherPods(row.observed, desired)) await renewServices(tx, row.id);
       await wakeServices(tx, row.id);
       await recordRecovery(deps, tx, "database", snapshot);
     },

@@ -1,5 +1,6 @@
 import { nextServiceState } from "@appdb/contract/control/service-states";
 import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
+import { sql } from "kysely";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
 
@@ -15,6 +16,26 @@ export async function wakeServices(tx: ControlDatabase | Tx, databaseId: string)
     if (state === "FAILED" || (state === "STOPPED" && !desired.is_running)) continue;
     await enqueueReconcileService(tx, id);
   }
+}
+
+/**
+ * Requests new instances of a database's services, whose pods have the resources that it had when they started. The
+ * previous instances serve until the new ones are ready.
+ */
+export async function renewServices(tx: Tx, databaseId: string): Promise<void> {
+  const rows = await tx
+    .updateTable("control.services")
+    .set({
+      state: "UPDATING",
+      generation: sql<number>`generation + 1`,
+      desired: sql<string>`jsonb_set(desired, '{restarts}', to_jsonb((desired ->> 'restarts')::integer + 1))`,
+    })
+    .where("database_id", "=", databaseId)
+    .where("state", "in", ["AVAILABLE", "UPDATING"])
+    .where("is_pruned", "=", false)
+    .returning("id")
+    .execute();
+  for (const { id } of rows) await enqueueReconcileService(tx, id);
 }
 
 /** Records that the services of a database have no pods. Their desired state stays. */

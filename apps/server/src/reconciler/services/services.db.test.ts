@@ -14,6 +14,7 @@ import { loadServiceSnapshot } from "./service-resource.ts";
 
 const TREE = "c".repeat(64);
 const HASH = "a".repeat(64);
+const RESOURCES = { cpu: 2, memory_mb: 2_048, disk_gb: 20, workers: 3 };
 
 let server: TestServer;
 let setup: TestReconciler;
@@ -165,6 +166,23 @@ describe("a service", () => {
 });
 
 describe("the services of a database", () => {
+  test("has a new instance when its database has other memory, and serves meanwhile", async () => {
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    const service = await openTestService(setup);
+    await service.settles("AVAILABLE");
+    const before = setup.machine.pods.toldService(service.pod(1)).limits;
+    await setup.ask("update", { resources: RESOURCES });
+    await setup.settles("AVAILABLE");
+    await eventually(async () => expect(await service.see()).toMatchObject({ observed: { instance: 2, restarts: 1 } }));
+    expect(await service.settles("AVAILABLE")).toMatchObject({ pods: [{ id: service.pod(2), state: "READY" }] });
+    expect(setup.machine.pods.toldService(service.pod(2)).limits).not.toEqual(before);
+    // what its services do not have does not renew them
+    await setup.ask("update", { resources: { ...RESOURCES, disk_gb: 30 } });
+    await setup.settles("AVAILABLE");
+    expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { instance: 2, restarts: 1 } });
+  });
+
   test("stop before PostgreSQL and start with it, except stopped ones", async () => {
     await using _reconciler = await setup.start();
     await setup.settles("AVAILABLE");
