@@ -45,16 +45,18 @@ const LOOPS: Attack = {
   limits: { timeout_ms: 3_000 },
   message: /the build took longer than 3 seconds; the last package that was built is loops/,
 };
+/** Slow enough for a machine that looks at it late: disks in memory would be full within seconds. */
+const FILL = "import time\nwhile True: out.write(b'x' * 1048576); time.sleep(0.005)";
 const FILLS: Attack = {
   name: "fills",
-  code: "out = open('filling', 'wb')\nwhile True: out.write(b'x' * 1048576)",
+  code: `out = open('filling', 'wb')\n${FILL}`,
   limits: { disk_bytes: 64 * MEGABYTE },
   message: /the build wrote more than 64 MB; the last package that was built is fills/,
 };
 const HIDES: Attack = {
   name: "hides",
   // an unlinked file, which no walk through folders finds
-  code: "out = open('hidden', 'wb')\nos.unlink('hidden')\nwhile True: out.write(b'x' * 1048576)",
+  code: `out = open('hidden', 'wb')\nos.unlink('hidden')\n${FILL}`,
   limits: { disk_bytes: 64 * MEGABYTE },
   message: /the build wrote more than 64 MB; the last package that was built is hides/,
 };

@@ -4,6 +4,7 @@ import { parseTablePath } from "@appdb/contract/names";
 import type { DataTable } from "@appdb/contract/routes/data-api";
 import type { Written } from "@appdb/contract/routes/data-writes";
 import { defineCommand, type JsonFlag } from "../../define-command.ts";
+import { commandLine } from "../../output/command-line.ts";
 import { count } from "../../output/count.ts";
 import { readRowFile } from "../../row-files/read-rows.ts";
 import { parseFormat, type RowFormat } from "../../row-files/row-formats.ts";
@@ -58,10 +59,11 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
     const given = readRowFile(ctx, file, { path: whole, table, format, countRows });
     const { target } = parseTablePath(named);
     const body = new RowBody(sendMedia(ctx, given, { json, table, target }));
-    const send = () =>
-      data
-        .insert(path, body, onError)
-        .catch((error: unknown) => body.reject(inWordsOf(table, whole, countsRows ? byRows(error) : error)));
+    const explain = (error: unknown) => {
+      if (error instanceof AppError && error.code === "interrupted") return interrupted(whole, error);
+      return inWordsOf(table, whole, countsRows ? byRows(error) : error);
+    };
+    const send = () => data.insert(path, body, onError).catch((error: unknown) => body.reject(explain(error)));
     return { path: whole, ...(await whileWorking(ctx.out, json, "inserting rows", send)) };
   },
   render: ({ errors, inserted, path }, out) => {
@@ -69,6 +71,15 @@ export const insert = defineCommand<Flags, [path: string, file: string], Inserte
     failedCells(out, errors, path);
   },
 });
+
+/** The server stores nothing when it loses its client, unless it was about to answer. */
+function interrupted(path: string, cause: AppError): AppError {
+  return new AppError("interrupted", {
+    detail: "The command was interrupted. Either all rows are stored or none; most likely none.",
+    hint: `See how many rows there are: ${commandLine(["count", path])}`,
+    cause,
+  });
+}
 
 /** A table takes rows like a route: an error names its columns. */
 function inWordsOf(table: DataTable, path: string, error: unknown): unknown {

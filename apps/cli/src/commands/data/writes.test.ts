@@ -214,6 +214,16 @@ describe("insert", () => {
     expect(stderr).toContain("hint: Its columns: id, title, ");
   });
 
+  test("says what may be stored when it is interrupted", async () => {
+    refusal = appError("interrupted", { detail: "The command was interrupted." });
+    const { exit, stderr } = await run(["insert", "main/docs", file("a.jsonl", '{"id": 1}')]);
+    expect([exit, stderr]).toEqual([
+      130,
+      "The command was interrupted. Either all rows are stored or none; most likely none.\n" +
+        "hint: See how many rows there are: cli count main/docs\n",
+    ]);
+  });
+
   test("refuses a missing file, and no input", async () => {
     for (const name of ["none.csv", "none.xlsx", "none.parquet", "none"]) {
       expect((await run(["insert", "main/docs", name])).stderr).toContain(`There is no file ${name}.`);

@@ -1,5 +1,5 @@
 import { nextServiceState } from "@appdb/contract/control/service-states";
-import { SERVICE_STATES } from "@appdb/contract/routes/control-services";
+import { SERVICE_STATES, type ServiceState } from "@appdb/contract/routes/control-services";
 import { sql } from "kysely";
 import type { ControlDatabase, Tx } from "../../database/pool.ts";
 import { enqueueReconcileService } from "../../queue/jobs.ts";
@@ -19,19 +19,21 @@ export async function wakeServices(tx: ControlDatabase | Tx, databaseId: string)
 }
 
 /**
- * Requests new instances of a database's services, whose pods have the resources that it had when they started. The
- * previous instances serve until the new ones are ready.
+ * Requests new instances of a database's running and failed services, whose pods have the resources that it had when they
+ * started. The previous instances serve until the new ones are ready.
  */
 export async function renewServices(tx: Tx, databaseId: string): Promise<void> {
   const rows = await tx
     .updateTable("control.services")
     .set({
-      state: "UPDATING",
+      state: sql<ServiceState>`case state when 'FAILED' then 'STARTING' else 'UPDATING' end`,
       generation: sql<number>`generation + 1`,
       desired: sql<string>`jsonb_set(desired, '{restarts}', to_jsonb((desired ->> 'restarts')::integer + 1))`,
     })
     .where("database_id", "=", databaseId)
-    .where("state", "in", ["AVAILABLE", "UPDATING"])
+    // as after a request to restart them
+    .where("state", "in", ["AVAILABLE", "UPDATING", "FAILED"])
+    .where(sql<boolean>`(desired ->> 'is_running')::boolean`)
     .where("is_pruned", "=", false)
     .returning("id")
     .execute();

@@ -166,7 +166,7 @@ describe("a service", () => {
 });
 
 describe("the services of a database", () => {
-  test("has a new instance when its database has other memory, and serves meanwhile", async () => {
+  test("has a new instance when its database has other memory", async () => {
     await using _reconciler = await setup.start();
     await setup.settles("AVAILABLE");
     const service = await openTestService(setup);
@@ -181,6 +181,17 @@ describe("the services of a database", () => {
     await setup.ask("update", { resources: { ...RESOURCES, disk_gb: 30 } });
     await setup.settles("AVAILABLE");
     expect(await service.settles("AVAILABLE")).toMatchObject({ observed: { instance: 2, restarts: 1 } });
+  });
+
+  test("that failed starts again when its database has other memory", async () => {
+    await using _reconciler = await setup.start();
+    await setup.settles("AVAILABLE");
+    setup.machine.pods.behave({ start: "exits" });
+    const service = await openTestService(setup);
+    await service.settles("FAILED");
+    setup.machine.pods.behave({});
+    await setup.ask("update", { resources: RESOURCES });
+    expect(await service.settles("AVAILABLE")).toMatchObject({ failure: null, pods: [{ state: "READY" }] });
   });
 
   test("stop before PostgreSQL and start with it, except stopped ones", async () => {
