@@ -135,7 +135,7 @@ test("a row of a local database names a file of the hosted store that it uses, a
     422,
     expect.objectContaining({
       code: "media_source_not_allowed",
-      hint: expect.stringContaining("SERVICE_MEDIA_SOURCES=mediafs://acme:other/home"),
+      hint: expect.stringContaining("cli media cp 'mediafs://acme:other/home/a.txt'"),
     }),
   ]);
   const missing = await insert("missing", `${STORE}/none.txt`);
