@@ -80,7 +80,7 @@ def parts(text: str) -> Iterator[Part]:
 
 def change_of(server, docs, **column):
     server.events = [{"event": "done", "plan": {"tables": []}}]
-    docs.add_computed_column(**column)
+    docs.add_computed_column(if_exists="ignore", **column)
     return server.bodies("/changes")[-1]
 
 
